@@ -1,0 +1,12 @@
+"""The knowledge: `api.toml` maps the CUDA-only API, each file here is one rule, `profiles` are house styles."""
+
+from codemods.knowledge.api import known
+from codemods.knowledge.profile import profile
+
+__all__ = ["EVIDENCE", "PACKAGES", "known", "profile"]
+
+PACKAGES = ("torch",)
+"""The package through which the rules resolve names."""
+
+EVIDENCE = r"^[ \t]*(?:self\.)?\w*device\w*[ \t]*(?::[^=\n]+)?=(?!=)"
+"""Assignments to a device, which rules reuse."""

@@ -1,0 +1,76 @@
+"""`torch-agnostic check`: say what is wrong; change nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agnostic.check import Diagnostic, check_bytes, unreadable
+from agnostic.config import Settings
+from agnostic.options import file_options, files
+from agnostic.output import FORMATS
+from agnostic.pool import each
+
+
+def check_file(settings: dict[Path, Settings], path: Path) -> list[Diagnostic]:
+    """The diagnostics of one file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return [unreadable(path, error.strerror or str(error))]
+    return check_bytes(path, data, settings[path])
+
+
+@click.command("check")
+@file_options
+@click.option("--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True)
+@click.option("--statistics", is_flag=True, help="Count the findings by rule instead of listing them.")
+@click.pass_context
+def command(context: click.Context, output_format: str, statistics: bool, jobs: int | None, **given: Any) -> None:
+    """Report CUDA lock-in in PATHS (default: the current folder)."""
+    settings = dict(files(**given))
+    found: list[Diagnostic] = []
+    for diagnostics in each(partial(check_file, settings), list(settings), _crashed, jobs):
+        found += diagnostics
+    if statistics:
+        click.echo(_statistics(found), nl=False)
+    else:
+        click.echo(FORMATS[output_format](found), nl=False)
+    if not settings:
+        click.echo("torch-agnostic: no Python files found under the given paths", err=True)
+    elif output_format in ("full", "concise"):
+        click.echo(_summary(found, len(settings)), err=True)
+    context.exit(1 if found else 0)
+
+
+def _crashed(path: Path) -> list[Diagnostic]:
+    return [unreadable(path, "the parser crashed")]
+
+
+def _statistics(found: list[Diagnostic]) -> str:
+    counts: dict[tuple[str, str], list[int]] = {}
+    for one in found:
+        row = counts.setdefault((one.code, one.name), [0, 0, 0])
+        row[0] += 1
+        row[1] += one.applicability == "safe"
+        row[2] += one.applicability == "unsafe"
+    lines = [f"{'count':>7} {'safe':>6} {'unsafe':>7}  rule"]
+    for (code, name), (count, safe, unsafe) in sorted(counts.items(), key=lambda item: (-item[1][0], item[0])):
+        lines.append(f"{count:7} {safe:6} {unsafe:7}  {code} {name}")
+    return "\n".join(lines) + "\n"
+
+
+def _summary(found: list[Diagnostic], files: int) -> str:
+    if not found:
+        return f"{files} file{'s' * (files != 1)} checked: nothing found."
+    safe = sum(one.applicability == "safe" for one in found)
+    unsafe = sum(one.applicability == "unsafe" for one in found)
+    text = f"{len(found)} finding{'s' * (len(found) != 1)} in {len({one.path for one in found})} of {files} files."
+    if safe or unsafe:
+        fixes = [f"{safe} with `torch-agnostic fix --apply`"] * bool(safe)
+        fixes += [f"{unsafe}{' more' * bool(safe)} with `--unsafe-fixes`"] * bool(unsafe)
+        text += f" Fixable: {', '.join(fixes)}."
+    return text

@@ -1,0 +1,248 @@
+"""One parsed file: its text, its names, and the edits a rule may make."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import re
+import warnings
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from agnostic.mask import NEWLINE, mask, triggers
+from agnostic.names import Binding, Names
+from agnostic.config import Settings
+from agnostic.rule import Edit, Ruleset, Span
+from agnostic.tree import Tree
+
+DEPTH = 150
+"""How deep an expression may nest: libcst's parser dies of a stack overflow beyond a few thousand levels,
+and takes seconds beyond a few hundred."""
+
+
+class Unreadable(Exception):
+    """The file cannot be analysed; the message says why."""
+
+
+class File:
+    """What a rule may ask about a source file, and the edits it may make.
+
+    `text` is the decoded file; every place is an offset into it, in characters.
+
+    Raises Unreadable if Python could not read the text either.
+    """
+
+    def __init__(self, text: str, path: Path, ruleset: Ruleset, settings: Settings, whole: bool = False) -> None:
+        self.text = text
+        self.path = path
+        self.settings = settings
+        self.ast = _parse(text)
+        wanted = triggers(text, sorted(ruleset.tokens), ruleset.packages, ruleset.evidence)
+        masked, kept = mask(text, self.ast, wanted)
+        _refuse_deep(self.ast.body if whole else kept)
+        try:
+            self.tree = Tree(text if whole else masked, text)
+        except (cst.ParserSyntaxError, RecursionError) as error:
+            raise Unreadable(f"libcst cannot parse it: {str(error).splitlines()[0]}") from None
+        self.names = Names(self.tree)
+        self._claimed: set[cst.CSTNode] = set()
+
+    @property
+    def module(self) -> cst.Module:
+        return self.tree.module
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """The offset at which each line begins."""
+        return [0, *(newline.end() for newline in NEWLINE.finditer(self.text))]
+
+    @cached_property
+    def newline(self) -> str:
+        """The file's own line end."""
+        found = NEWLINE.search(self.text)
+        return found[0] if found else "\n"
+
+    # ---- names and places --------------------------------------------------------------------------------
+
+    def name(self, node: cst.CSTNode) -> str | None:
+        """The dotted name an expression has through its imports: `t.cuda.x` is torch.cuda.x."""
+        return self.names.origin(node)
+
+    def bindings(self, name: cst.Name) -> list[Binding]:
+        return self.names.bindings(name)
+
+    def span(self, node: cst.CSTNode) -> Span:
+        return self.tree.span(node)
+
+    def source(self, node: cst.CSTNode) -> str:
+        """The text of a node."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def line(self, node: cst.CSTNode) -> int:
+        """The line on which a node begins, from 1."""
+        return self.line_at(self.span(node)[0])
+
+    def line_at(self, offset: int) -> int:
+        return bisect.bisect_right(self.lines, offset)
+
+    def location(self, offset: int) -> tuple[int, int]:
+        """Row and column of an offset, both from 1."""
+        row = self.line_at(offset)
+        return row, offset - self.lines[row - 1] + 1
+
+    # ---- the neighbourhood of a node ---------------------------------------------------------------------
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self.tree.parent(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        return self.tree.ancestors(node)
+
+    def below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        return self.tree.below(node)
+
+    def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+        """Whether a node is `outer` or stands in it."""
+        return node is outer or outer in self.ancestors(node)
+
+    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The whole line or compound statement that a node belongs to."""
+        for above in (node, *self.ancestors(node)):
+            if isinstance(above, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return above
+        return self.module
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The innermost function in whose body a node stands."""
+        below = node
+        for above in self.ancestors(node):
+            if isinstance(above, cst.FunctionDef) and below is above.body:
+                return above
+            below = above
+        return None
+
+    def is_statement(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is all there is of its line, so that a compound statement may replace it."""
+        expression = self.parent(node)
+        line = self.parent(expression) if expression is not None else None
+        return (
+            isinstance(expression, cst.Expr) and isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+        )
+
+    # ---- claims ------------------------------------------------------------------------------------------
+
+    def claim(self, *nodes: cst.CSTNode) -> None:
+        """Keep what is inside these nodes from the rules: it is part of a finding already made."""
+        self._claimed.update(nodes)
+
+    def is_claimed(self, node: cst.CSTNode) -> bool:
+        return node in self._claimed or any(above in self._claimed for above in self.ancestors(node))
+
+    # ---- edits -------------------------------------------------------------------------------------------
+
+    def replace(self, node: cst.CSTNode, text: str) -> Edit:
+        return Edit(*self.span(node), text)
+
+    def insert_before(self, node: cst.CSTNode, text: str) -> Edit:
+        start, _ = self.span(node)
+        return Edit(start, start, text)
+
+    def insert_after(self, node: cst.CSTNode, text: str) -> Edit:
+        _, end = self.span(node)
+        return Edit(end, end, text)
+
+    def insert_argument(self, call: cst.Call, text: str) -> Edit:
+        """Put an argument in front of all others."""
+        at = self.text.index("(", self._end(call.func)) + 1
+        return Edit(at, at, f"{text}, " if call.args else text)
+
+    def append_argument(self, call: cst.Call, text: str) -> Edit:
+        """Put an argument behind all others."""
+        if not call.args:
+            return self.insert_argument(call, text)
+        end = self._end(call.args[-1].value)
+        return Edit(end, end, f", {text}")
+
+    def delete_argument(self, call: cst.Call, argument: cst.Arg) -> Edit:
+        """Take an argument out together with the comma that then is one too many."""
+        at = call.args.index(argument)
+        start, end = self.span(argument)
+        if at + 1 < len(call.args):
+            end = self.span(call.args[at + 1])[0]
+        elif at:
+            start = self._end(call.args[at - 1].value)
+            end = self._end(argument.value)
+        else:
+            end = self._end(argument.value)
+            comma = re.compile(r"\s*,").match(self.text, end)
+            end = comma.end() if comma else end
+        return Edit(start, end, "")
+
+    def name_keyword(self, argument: cst.Arg, keyword: str) -> Edit:
+        """Turn a positional argument into a keyword argument."""
+        start = self.span(argument)[0]
+        return Edit(start, start, f"{keyword}=")
+
+    def _end(self, node: cst.CSTNode) -> int:
+        """Where an expression ends, parentheses around it included."""
+        end = self.span(node)[1]
+        for _ in getattr(node, "rpar", ()):
+            end = self.text.index(")", end) + 1
+        return end
+
+    def indent(self, statement: cst.CSTNode) -> str:
+        """The white space in front of a statement."""
+        start = self.span(statement)[0]
+        return self.text[self.lines[self.line_at(start) - 1] : start]
+
+    def wrap(self, statement: cst.CSTNode, header: str) -> tuple[Edit, ...]:
+        """Put a simple statement under a header such as `if x:`, all of its lines indented one step more."""
+        start, end = self.span(statement)
+        step = self.module.default_indent
+        first = self.line_at(start)
+        edits = [Edit(start, start, f"{header}{self.newline}{self.indent(statement)}{step}")]
+        inside = [self.span(node) for node in self.below(statement) if isinstance(node, STRINGS)]
+        for row in range(first, self.line_at(end - 1)):
+            at = self.lines[row]
+            if not any(a < at <= b for a, b in inside) and not NEWLINE.match(self.text, at):
+                edits.append(Edit(at, at, step))
+        return tuple(edits)
+
+    def delete_statement(self, statement: cst.CSTNode) -> Edit:
+        """Take out the lines of a statement that stands alone on them."""
+        start, end = self.span(statement)
+        first, last = self.line_at(start), self.line_at(end)
+        after = self.lines[last] if last < len(self.lines) else len(self.text)
+        return Edit(self.lines[first - 1], after, "")
+
+
+STRINGS = (cst.SimpleString, cst.FormattedString)
+
+
+def _parse(text: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise Unreadable(f"Python cannot parse it: {error.msg} (line {error.lineno})") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"Python cannot parse it: {error or 'too deeply nested'}") from None
+
+
+def _refuse_deep(statements: list[ast.stmt]) -> None:
+    """Raises Unreadable for what would overflow the stack of the parser, which no one could catch."""
+    todo: list[tuple[ast.AST, int]] = [(statement, 0) for statement in statements]
+    while todo:
+        node, depth = todo.pop()
+        if depth > DEPTH:
+            raise Unreadable(f"line {getattr(node, 'lineno', '?')} is nested more than {DEPTH} levels deep")
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.stmt):
+                todo.append((child, depth + 1))
+            elif isinstance(node, ast.If) and [child] == node.orelse:  # `elif`
+                todo.append((child, depth + 1))

@@ -1,0 +1,65 @@
+"""What a rewritten text must be before it is written: valid, with no name that does not exist."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import symtable
+import warnings
+
+from agnostic.rule import Ruleset
+
+KNOWN = frozenset(dir(builtins)) | {
+    "__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__", "__annotations__",
+    "__builtins__", "__class__", "__module__", "__qualname__", "WindowsError",
+}  # fmt: skip
+"""What every module has without binding it."""
+
+
+def objection(before: str, after: str, ruleset: Ruleset, torch: tuple[int, ...]) -> str | None:
+    """Why `after` must not replace `before`; None if it may."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(after, "<result>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return f"the result would not compile: {error}"
+    if new := undefined(after) - undefined(before):
+        return f"the result would use undefined names: {', '.join(sorted(new))}"
+    for name in sorted(_dotted(after, ruleset) - _dotted(before, ruleset)):
+        if not ruleset.known(name, torch):
+            return f"the result would use `{name}`, which torch {'.'.join(map(str, torch))} does not have"
+    return None
+
+
+def _dotted(text: str, ruleset: Ruleset) -> set[str]:
+    """The dotted names of a text that begin with a package of the rules."""
+    packages = "|".join(map(re.escape, ruleset.packages))
+    return set(re.findall(rf"(?<![\w.])(?:{packages})(?:\.\w+)+", text))
+
+
+def undefined(text: str) -> set[str]:
+    """Global names that a module reads but never binds; empty if a star import may bind anything."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if any(
+            isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(ast.parse(text))
+        ):
+            return set()
+        top = symtable.symtable(text, "<text>", "exec")
+    bound = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    read: set[str] = set()
+    tables = [top]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            if symbol.is_global() or table is top:
+                if symbol.is_assigned() and symbol.is_declared_global():
+                    bound.add(symbol.get_name())
+                if symbol.is_referenced():
+                    read.add(symbol.get_name())
+            if symbol.is_namespace() and table is top:
+                bound.add(symbol.get_name())
+    return read - bound - KNOWN

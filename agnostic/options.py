@@ -1,0 +1,75 @@
+"""What the commands that look at files have in common: their options, settings and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from agnostic import config
+from agnostic.config import ConfigError, Settings
+from agnostic.discover import discover
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+OPTIONS = [
+    click.option("--select", metavar="CODES", help="Only these rules: codes or prefixes, or ALL; by comma."),
+    click.option("--ignore", metavar="CODES", help="Not these rules."),
+    click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files and folders; repeatable."),
+    click.option("--force-exclude", is_flag=True, help="Leave them out even where they are named as PATHS."),
+    click.option("--target-torch", metavar="VERSION", help="Oldest torch to support, for example 2.10."),
+    click.option("--profile", metavar="NAME", help="House style of the project, or `auto`."),
+    click.option("--assume-accelerator/--no-assume-accelerator", default=None, help="No need to run without one."),
+    click.option("--config", type=click.Path(path_type=Path), help="A TOML file instead of pyproject.toml."),
+    click.option("--jobs", type=click.IntRange(1), help="Processes to use; default: one per processor."),
+]
+
+
+def file_options(function: Function) -> Function:
+    """Add PATHS and the options that choose rules and files."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return click.argument("paths", nargs=-1, type=click.Path(path_type=Path))(function)
+
+
+def settings_for(start: Path, select: str | None, ignore: str | None, **given: Any) -> Settings:
+    """The settings for a path; the command line wins over the configuration.
+
+    Raises ConfigError for rules that do not exist.
+    """
+    codes = {"select": _codes(select), "ignore": _codes(ignore)}
+    options = ("target_torch", "profile", "assume_accelerator", "exclude")
+    settings = config.load(start, given.get("config"), **codes, **{name: given.get(name) for name in options})
+    _refuse_unknown(settings)
+    return settings
+
+
+def _codes(text: str | None) -> tuple[str, ...]:
+    return tuple(code.strip().upper() for code in (text or "").split(",") if code.strip())
+
+
+def _refuse_unknown(settings: Settings) -> None:
+    prefixes = {*settings.select, *settings.ignore, *(c for codes in settings.per_file_ignores.values() for c in codes)}
+    if prefixes - {"ALL"}:
+        from agnostic.check import ENGINE_RULES
+        from agnostic.rule import load
+
+        known = [*ENGINE_RULES, *load().rules]
+        for prefix in sorted(prefixes - {"ALL"}):
+            if not any(code.startswith(prefix) for code in known):
+                raise ConfigError(f"there is no rule `{prefix}`; see them all with `torch-agnostic rule`")
+
+
+def files(paths: tuple[Path, ...], **given: Any) -> Iterator[tuple[Path, Settings]]:
+    """Each file to look at with its settings. Raises ConfigError for a path that does not exist."""
+    seen = set()
+    for path in paths or (Path("."),):
+        if not path.exists():
+            raise ConfigError(f"no such file or folder: {path}")
+        settings = settings_for(path, **given)
+        for file in discover(path, settings, given.get("force_exclude") or False):
+            if file not in seen:
+                seen.add(file)
+                yield file, settings

@@ -1,0 +1,115 @@
+"""What a rule is: a function that looks at one node and yields findings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import libcst as cst
+
+if typing.TYPE_CHECKING:
+    from agnostic.file import File
+
+Span = tuple[int, int]
+"""First character of a stretch of text and the one behind its last."""
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """Replace the characters `[start, end)` of a file by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing wrong at one node, with the edits that mend it, if any do."""
+
+    node: cst.CSTNode
+    message: str
+    edits: tuple[Edit, ...] = ()
+    unsafe: str = ""
+    """Why the edits may change what the program does; empty if they cannot."""
+    together: tuple[cst.CSTNode, ...] = ()
+    """The edits are right only if every finding inside these nodes is fixed as well."""
+    blocks: bool = True
+    """False if what is reported is harmless elsewhere, so that a fix around it may go ahead."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check with what its file says about it."""
+
+    code: str
+    name: str
+    doc: str
+    tokens: tuple[str, ...]
+    nodes: tuple[type[cst.CSTNode], ...]
+    check: Callable[[typing.Any, File], Iterator[Finding]]
+
+    @property
+    def summary(self) -> str:
+        """The first line of the rule's documentation."""
+        return self.doc.partition("\n")[0]
+
+
+_registered: dict[str, Rule] = {}
+
+
+def rule(code: str, *tokens: str) -> Callable[[Callable], Callable]:
+    """Register the decorated function as the rule of its file.
+
+    Its first annotation says which nodes it is shown. `tokens` are strings of which a file must hold one
+    for the rule to find anything; everything that skips text without parsing it derives from them.
+    """
+
+    def register(check: Callable) -> Callable:
+        module = inspect.getmodule(check)
+        assert module is not None
+        hint = next(iter(typing.get_type_hints(check, localns={"File": object}).values()))
+        _registered[code] = Rule(
+            code=code,
+            name=module.__name__.rpartition(".")[2].replace("_", "-"),
+            doc=inspect.cleandoc(module.__doc__ or ""),
+            tokens=tokens,
+            nodes=typing.get_args(hint) or (hint,),
+            check=check,
+        )
+        return check
+
+    return register
+
+
+@dataclass(frozen=True)
+class Ruleset:
+    """All rules of a package, and what the package says about how to read files for them."""
+
+    rules: dict[str, Rule]
+    packages: tuple[str, ...]
+    """The packages through which rules resolve names."""
+    evidence: str
+    """A pattern of further text that rules look at when they judge a place."""
+    profiles: Callable[[str, str], object]
+    """Gives the vocabulary of a project, from a profile's name and a path in the project."""
+    known: Callable[[str, tuple[int, ...]], bool]
+    """Whether a dotted name exists in a release of the packages."""
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        return frozenset(token for rule in self.rules.values() for token in rule.tokens)
+
+
+@cache
+def load(package: str = "codemods") -> Ruleset:
+    """Import every rule file of a package."""
+    home = importlib.import_module(package)
+    for module in pkgutil.iter_modules(home.__path__):
+        importlib.import_module(f"{package}.{module.name}")
+    return Ruleset(dict(sorted(_registered.items())), home.PACKAGES, home.EVIDENCE, home.profile, home.known)

@@ -1,0 +1,106 @@
+"""`torch.cuda.is_available()` as the question whether there is an accelerator.
+
+What follows from the answer decides: the question becomes generic together with everything that depends on it, or
+not at all. A half-migrated guard would be worse than none:
+
+```diff
+  import torch
+- if torch.cuda.is_available():
+-     torch.cuda.synchronize()
++ if torch.accelerator.is_available():
++     torch.accelerator.synchronize()
+  if fast:
+!     if torch.cuda.is_available():
+!         graph = torch.cuda.CUDAGraph()
+```
+
+The same holds for a variable that keeps the answer, for a test that is skipped without it, and for the rest of a
+function that is left without it. `torch.cuda.is_available` without the call is always true, and reported.
+
+Fix safety: safe, as far as what depends on it is. Unsafe where the answer leaves the place: returned, or kept in an
+attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.config import version
+from agnostic.file import File
+from agnostic.rule import Finding, rule
+from codemods.knowledge.guard import leaves
+from codemods.knowledge.spell import spell
+from codemods.knowledge.uses import call_of, is_reference
+
+AWAY = "the answer is used elsewhere, where it may stand for CUDA itself"
+
+
+@rule("AGN302", "cuda")
+def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
+    if file.name(node) != "torch.cuda.is_available" or not is_reference(file, node):
+        return
+    call = call_of(file, node)
+    if call is None:
+        if isinstance(file.parent(node), (cst.UnaryOperation, cst.BooleanOperation, cst.If, cst.IfExp)):
+            yield Finding(node, "`torch.cuda.is_available` is not called here, so that it is always true")
+            return
+    text, edits = spell(file, "torch.accelerator.is_available", node)
+    unsafe, together = dependants(file, call or node)
+    message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
+    if file.settings.torch < version("2.6"):
+        yield Finding(node, message)
+    else:
+        yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)
+
+
+def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.CSTNode, ...]]:
+    """What must be generic as well if an answer becomes so: (why that is not certain, the code that depends)."""
+    below: cst.CSTNode = answer
+    for above in file.ancestors(answer):
+        match above:
+            case cst.If(test=test, body=body, orelse=orelse) if below is test:
+                rest = _rest(file, above) if leaves(file, body) else ()
+                return "", (test, body, *([orelse] if orelse is not None else []), *rest)
+            case cst.IfExp(test=test, body=body, orelse=orelse) if below is test:
+                return "", (test, body, orelse)
+            case cst.While(test=test, body=body) if below is test:
+                return "", (test, body)
+            case cst.Assert(test=test) if below is test:
+                return "", (test, *_rest(file, file.statement(above)))
+            case cst.Decorator():
+                owner = file.parent(above)
+                return "", (owner,) if owner is not None else ()
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=value) if below is value:
+                return _kept(file, above, name)
+            case cst.Return() | cst.Assign() | cst.AnnAssign() | cst.DictElement():
+                return AWAY, (above,)
+            case cst.Arg() | cst.FormattedStringExpression():
+                return "", (above,)
+            case cst.BaseSmallStatement() | cst.BaseCompoundStatement():
+                return "", ()
+        below = above
+    return "", ()
+
+
+def _rest(file: File, statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """The statements that follow in the same block."""
+    block = file.parent(statement)
+    if isinstance(block, (cst.IndentedBlock, cst.Module)):
+        at = list(block.body).index(statement)  # type: ignore[arg-type]
+        return tuple(block.body[at + 1 :])
+    return ()
+
+
+def _kept(file: File, statement: cst.Assign, name: cst.Name) -> tuple[str, tuple[cst.CSTNode, ...]]:
+    """Everything that a variable with the answer decides."""
+    depends: list[cst.CSTNode] = [statement]
+    unsafe = ""
+    home = next(file.names.visible(name), file.module)
+    for node in file.below(home):
+        if isinstance(node, cst.Name) and node.value == name.value and node is not name and is_reference(file, node):
+            why, found = dependants(file, node)
+            unsafe = unsafe or why
+            depends += found
+    return unsafe, tuple(depends)

@@ -1,0 +1,84 @@
+"""`.cuda()` moves a tensor or a module to CUDA only.
+
+On any other accelerator the call raises. `.to(device)` goes wherever the program runs, with a device that is in scope
+already, or one made for the file:
+
+```diff
+  import torch
++
++ device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
++
+- model = torch.nn.Linear(2, 2).cuda()
+- batch = torch.ones(2).cuda(non_blocking=True)  # overlaps the copy
++ model = torch.nn.Linear(2, 2).to(device)
++ batch = torch.ones(2).to(device, non_blocking=True)  # overlaps the copy
+```
+
+An index stays an index, on the accelerator that is there:
+
+```diff
+  import torch
+  device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+- x = torch.ones(2).cuda(1)
++ x = torch.ones(2).to(torch.device(device.type, 1))
+```
+
+A method of the project's own that happens to be called `cuda` is left alone, and so is a call with arguments that
+neither tensors nor modules take:
+
+```diff
+  class Shop:
+      def cuda(self):
+          return 1
+  Shop().cuda()
+  image = decode("x").cuda(synchronize=False)
+```
+
+Fix safety: safe where the device is the accelerator itself. Unsafe where a device in scope may be another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Finding, rule
+from codemods.knowledge.device import device_at
+from codemods.knowledge.receiver import is_foreign
+from codemods.knowledge.uses import argument, has_star
+
+KEYWORDS = {"device", "non_blocking", "memory_format"}
+
+
+@rule("AGN201", "cuda")
+def check(call: cst.Call, file: File) -> Iterator[Finding]:
+    match call:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("cuda") as method, value=receiver), args=args):
+            pass
+        case _:
+            return
+    keywords = {arg.keyword.value for arg in args if arg.keyword is not None}
+    if keywords - KEYWORDS or is_foreign(file, receiver):
+        return
+    if has_star(call):
+        yield Finding(call, "`.cuda()` works on CUDA only; its arguments are not visible here, use `.to(device)`")
+        return
+    device = device_at(file, call)
+    index = argument(call, 0, "device")
+    edits = (*device.edits, file.replace(method, "to"))
+    message = "`.cuda()` works on CUDA only; use `.to(device)`"
+    if index is None:
+        yield Finding(call, message, (*edits, file.insert_argument(call, device.text)), device.unsafe)
+    elif isinstance(index.value, cst.Name) and index.value.value == "None":
+        yield Finding(call, message, (*edits, file.replace(index, device.text)), device.unsafe)
+    elif isinstance(index.value, cst.Integer):
+        yield Finding(call, message, (*edits, file.replace(index, device.at(index.value.value))), device.unsafe)
+    else:
+        # a device, a string or a number: `.to` takes all three, and a number means the accelerator
+        unsafe = "`.cuda(None)` moves and `.to(None)` does not; without an accelerator a number is refused by both"
+        if index.keyword is not None:
+            yield Finding(call, message, (file.replace(method, "to"),), unsafe)
+        else:
+            yield Finding(call, message, (file.replace(method, "to"),), unsafe)

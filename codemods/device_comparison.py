@@ -1,0 +1,131 @@
+"""A test for the CUDA device: `device.type == "cuda"` and its kin.
+
+What the branch does decides. Where it holds code for any accelerator, the question is whether the device is one, so
+that it is rewritten together with the branch:
+
+```diff
+  import torch
+  def step(x):
+-     if x.device.type == "cuda":
+-         torch.cuda.synchronize()
++     if x.device.type != "cpu":
++         torch.accelerator.synchronize()
+```
+
+Where the branch is for CUDA only, it stays:
+
+```diff
+  import torch
+  def step(x):
+!     if x.device.type == "cuda":
+!         return torch.cuda.CUDAGraph()
+```
+
+A torch.device never equals a string, so that `x.device == "cuda"` is always false; that is reported and not repeated.
+
+Fix safety: unsafe. Other accelerators take the branch, too, which is the purpose, but what it does may be for CUDA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Edit, Finding, rule
+from codemods.availability import dependants
+from codemods.device_string import imports_torch
+from codemods.knowledge.slots import VENDORS
+
+UNSAFE = "other accelerators take this branch too"
+MESSAGE = "this asks for CUDA; ask whether the device is an accelerator, or for what the code needs"
+
+
+@rule("AGN303", "cuda")
+def check(node: cst.Comparison | cst.Call | cst.MatchValue, file: File) -> Iterator[Finding]:
+    if not imports_torch(file):
+        return
+    match node:
+        case cst.MatchValue(value=cst.SimpleString() as literal) if literal.evaluated_value == "cuda":
+            yield Finding(node, MESSAGE)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("startswith"), value=subject), args=[cst.Arg(value=literal)]):
+            if _is_cuda(literal):
+                edit = file.replace(literal, '"cpu"')
+                start, _ = file.span(node)
+                yield _finding(file, node, (Edit(start, start, "not "), edit), subject)
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
+            yield from _comparison(file, node, left, operator, right)
+
+
+def _comparison(
+    file: File, node: cst.Comparison, left: cst.BaseExpression, operator: cst.BaseCompOp, right: cst.BaseExpression
+) -> Iterator[Finding]:
+    match operator:
+        case cst.Equal() | cst.NotEqual():
+            subject, literal = (right, left) if _is_cuda(left) else (left, right)
+            if _is_cuda(literal):
+                if isinstance(subject, cst.Attribute) and subject.attr.value == "device":
+                    yield Finding(node, "a torch.device never equals a string, so this is always false; compare `.type`")
+                    return
+                sign = "!=" if isinstance(operator, cst.Equal) else "=="
+                edits = (file.replace(literal, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
+                yield _finding(file, node, edits, subject)
+            elif _is_device(file, left) or _is_device(file, right):
+                yield Finding(node, MESSAGE)
+        case cst.In() | cst.NotIn():
+            if _is_cuda(left):
+                if isinstance(right, cst.Call) and file.source(right.func) == "str" and len(right.args) == 1:
+                    sign = "!=" if isinstance(operator, cst.In) else "=="
+                    device = file.source(right.args[0].value)
+                    if device.endswith("device"):
+                        yield _finding(file, node, (file.replace(node, f'{device}.type {sign} "cpu"'),), right)
+                        return
+                sign = "not in" if isinstance(operator, cst.In) else "in"
+                edits = (file.replace(left, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
+                yield _finding(file, node, edits, right)
+            elif isinstance(right, (cst.Tuple, cst.List, cst.Set)):
+                names = [one.value.evaluated_value for one in right.elements if isinstance(one.value, cst.SimpleString)]
+                if "cuda" in names and len(set(map(str, names)) & VENDORS - {"cpu"}) < 2:
+                    yield Finding(node, "this list of devices leaves other accelerators out")
+
+
+def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subject: cst.BaseExpression) -> Finding:
+    if not _named_device(file, subject):
+        return Finding(node, MESSAGE)
+    _, together = dependants(file, node)
+    return Finding(node, MESSAGE, edits, UNSAFE, together)
+
+
+def _named_device(file: File, subject: cst.BaseExpression) -> bool:
+    """Whether what is compared says that it is a device."""
+    text = file.source(subject).lower()
+    return "device" in text or text.endswith(".type") or text in ("dev", "accelerator")
+
+
+def _is_cuda(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == "cuda"
+
+
+def _is_device(file: File, node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as value), *_]):
+            return file.name(func) == "torch.device" and str(value.evaluated_value).startswith("cuda")
+    return False
+
+
+def _between(file: File, left: cst.BaseExpression, right: cst.BaseExpression) -> tuple[int, int]:
+    """The text between two operands: the operator and the spaces around it."""
+    start = file.span(left)[1] + _parentheses(file, left)
+    end = file.span(right)[0]
+    while file.text[end - 1] == "(":
+        end -= 1
+    return start, end
+
+
+def _parentheses(file: File, node: cst.BaseExpression) -> int:
+    end = file.span(node)[1]
+    after = end
+    for _ in node.rpar:
+        after = file.text.index(")", after) + 1
+    return after - end

@@ -1,0 +1,123 @@
+"""A device written as the literal `"cuda"`.
+
+The literal becomes the device in scope, or one made for the file, in the form that its place takes: a torch.device,
+or the device's type where only a string will do:
+
+```diff
+  import torch
++
++ device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
++
+- x = torch.ones(2, device="cuda")
+- y = torch.ones(2).to("cuda", non_blocking=True)
+- where = torch.device("cuda", 1)
+- generator = torch.Generator(device=torch.device("cuda"))
++ x = torch.ones(2, device=device)
++ y = torch.ones(2).to(device, non_blocking=True)
++ where = torch.device(device.type, 1)
++ generator = torch.Generator(device=device)
+```
+
+A variable keeps being a string, and says what it is:
+
+```diff
+  import torch
+- device = "cuda"
++ device = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+```
+
+What only looks like a device stays: keys, names in somebody's registry, lists of several kinds of device, text.
+
+```diff
+  import torch
+  languages = {"cuda": "CUDA C++"}
+  trainer = Trainer(accelerator="cuda")
+  supported = name in ("cpu", "cuda", "xpu")
+```
+
+Fix safety: safe in the arguments of torch itself. Unsafe where the callee is unknown, since it may want a string, and
+for an index that may not be the current one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Finding, rule
+from codemods.knowledge.device import device_at, expression, type_expression
+from codemods.knowledge.portable import OPEN
+from codemods.knowledge.slots import slot_of
+from codemods.knowledge.spell import root
+
+LITERAL = re.compile(r"cuda(?::(\d+))?")
+
+
+@rule("AGN202", "cuda")
+def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
+    value = literal.evaluated_value
+    found = LITERAL.fullmatch(value) if isinstance(value, str) else None
+    if not found or not imports_torch(file):
+        return
+    index = found[1]
+    slot = slot_of(file, literal)
+    message = f'`"{value}"` is one kind of device; use the accelerator that is there'
+    if slot.kind == "report":
+        yield Finding(literal, message)
+    elif slot.kind == "value":
+        torch, edits = root(file, literal)
+        text = type_expression(torch)
+        if not isinstance(file.parent(literal), OPEN):
+            text = f"({text})"
+        yield Finding(literal, message, (*edits, file.replace(literal, text)), slot.unsure or first_index(file, index))
+    elif slot.kind in ("device", "type"):
+        device = device_at(file, literal)
+        unsafe = slot.unsure or device.unsafe
+        whole = whole_device(file, literal)
+        if index and index != "0":
+            if whole is not None:
+                edit = file.replace(whole, device.at(index))
+            else:
+                edit = file.replace(literal, f'f"{{{device.type}}}:{index}"' if slot.kind == "type" else device.at(index))
+        elif whole is not None:
+            edit = file.replace(whole, whole_text(file, whole) or device.object)
+        else:
+            edit = file.replace(literal, device.type if slot.kind == "type" else device.text)
+        edits = device.edits
+        if whole is not None and whole_text(file, whole):
+            edits, unsafe = root(file, literal)[1], slot.unsure
+        yield Finding(literal, message, (*edits, edit), unsafe or first_index(file, index))
+
+
+def imports_torch(file: File) -> bool:
+    """Whether a file has to do with torch at all; device names in others are words."""
+    return re.search(r"^[ \t]*(?:import|from)[ \t]+torch\b|\btorch\.", file.text, re.MULTILINE) is not None
+
+
+def first_index(file: File, index: str | None) -> str:
+    """Why `cuda:0` may not be the current device; empty where a program uses one device only."""
+    if index == "0" and re.search(r"set_device|init_process_group|LOCAL_RANK|local_rank", file.text):
+        return "`cuda:0` becomes the current device, which is another one in other processes"
+    return ""
+
+
+def whole_device(file: File, literal: cst.SimpleString) -> cst.Call | None:
+    """`torch.device("cuda")` around the literal."""
+    arg = file.parent(literal)
+    call = file.parent(arg) if isinstance(arg, cst.Arg) else None
+    if isinstance(call, cst.Call) and len(call.args) == 1 and file.name(call.func) == "torch.device":
+        return call
+    return None
+
+
+def whole_text(file: File, call: cst.Call) -> str:
+    """The full expression, if the call is what a device variable is set to: there is no shorter one then."""
+    parent = file.parent(call)
+    match parent:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) | cst.Attribute(attr=cst.Name(name)))]):
+            if "device" in name.lower() or name.lower() == "dev":
+                return expression(file, root(file, call)[0])
+    return ""

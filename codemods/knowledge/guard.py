@@ -1,0 +1,122 @@
+"""What is known about the accelerator at a place: is the code reached only where there is one?"""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from agnostic.file import File
+
+AVAILABLE = {"torch.cuda.is_available", "torch.accelerator.is_available"}
+REQUIRES = re.compile(
+    r"requires?_(cuda|gpu|torch_gpu|torch_accelerator|accelerator|non_cpu|multi_accelerator|torch_multi_gpu)"
+    r"|(cuda|gpu)_required|only(CUDA|Accelerator)|multi_gpu_test|large_gpu_test|skip_if_lt_x_gpu|mark\.gpu"
+)
+"""Decorators by which test suites say that a test needs an accelerator."""
+
+
+def has_accelerator(file: File, node: cst.CSTNode) -> bool:
+    """Whether a node is reached only where an accelerator is available."""
+    if file.settings.assume_accelerator:
+        return True
+    below = node
+    for above in file.ancestors(node):
+        match above:
+            case cst.If(test=test, body=body, orelse=orelse) | cst.IfExp(test=test, body=body, orelse=orelse):
+                if (below is body and implies(file, test)) or (below is orelse and implies(file, test, False)):
+                    return True
+            case cst.While(test=test, body=body) if below is body and implies(file, test):
+                return True
+            case cst.BooleanOperation(left=left, operator=operator, right=right) if below is right:
+                if implies(file, left, isinstance(operator, cst.And)):
+                    return True
+            case cst.IndentedBlock(body=statements) | cst.Module(body=statements):
+                if any(_leaves_without(file, one) for one in statements[: list(statements).index(below)]):
+                    return True
+            case cst.FunctionDef(decorators=decorators) | cst.ClassDef(decorators=decorators):
+                if any(_requires(file, decorator.decorator) for decorator in decorators):
+                    return True
+        below = above
+    return False
+
+
+def implies(file: File, test: cst.BaseExpression, truth: bool = True) -> bool:
+    """Whether a test that came out as `truth` means that there is an accelerator."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return implies(file, inner, not truth)
+        case cst.BooleanOperation(left=left, operator=operator, right=right):
+            either = isinstance(operator, cst.And) == truth
+            found = implies(file, left, truth), implies(file, right, truth)
+            return any(found) if either else all(found)
+        case cst.Call(func=func) if file.name(func) in AVAILABLE:
+            return truth
+        case cst.Name() as name:
+            values = [binding.value for binding in file.bindings(name)]
+            return bool(values) and all(value is not None and implies(file, value, truth) for value in values)
+        case cst.Attribute(attr=cst.Name("is_cuda")):
+            return truth
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
+            return _compares(file, left, operator, right, truth)
+    return False
+
+
+def _compares(
+    file: File, left: cst.BaseExpression, operator: cst.BaseCompOp, right: cst.BaseExpression, truth: bool
+) -> bool:
+    """`device.type == "cuda"`, `!= "cpu"`, and `device_count() > 0` the right way round."""
+    value = right.evaluated_value if isinstance(right, cst.SimpleString) else None
+    if value == "cuda" and isinstance(operator, (cst.Equal, cst.NotEqual)):
+        return isinstance(operator, cst.Equal) == truth
+    if value == "cpu" and isinstance(operator, (cst.Equal, cst.NotEqual)):
+        return isinstance(operator, cst.NotEqual) == truth
+    if isinstance(left, cst.Call) and file.name(left.func) in (
+        "torch.cuda.device_count",
+        "torch.accelerator.device_count",
+    ):
+        match operator, right, truth:
+            case (cst.GreaterThan(), cst.Integer(), True) | (cst.LessThan(), cst.Integer(), False):
+                return True
+            case (cst.GreaterThanEqual(), cst.Integer(number), True) | (cst.Equal(), cst.Integer(number), True):
+                return number != "0"
+            case (cst.Equal(), cst.Integer("0"), False) | (cst.NotEqual(), cst.Integer("0"), True):
+                return True
+    return False
+
+
+LEAVES = {"pytest.skip", "sys.exit", "exit", "quit", "self.skipTest", "unittest.SkipTest"}
+
+
+def leaves(file: File, block: cst.BaseSuite) -> bool:
+    """Whether a block never goes on to what follows it."""
+    last = block.body[-1] if block.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    match last:
+        case cst.Return() | cst.Raise() | cst.Continue() | cst.Break():
+            return True
+        case cst.Expr(value=cst.Call(func=func)):
+            return (file.name(func) or file.source(func)) in LEAVES
+    return False
+
+
+def _leaves_without(file: File, statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.If(test=test, body=body):
+            return implies(file, test, False) and leaves(file, body)
+        case cst.SimpleStatementLine(body=[cst.Assert(test=test)]):
+            return implies(file, test)
+    return False
+
+
+def _requires(file: File, decorator: cst.BaseExpression) -> bool:
+    """Whether a decorator runs what it decorates only where there is an accelerator."""
+    match decorator:
+        case cst.Call(func=func, args=[cst.Arg(value=test), *_]):
+            name = file.source(func)
+            if name.endswith(("skipif", "skipIf")):
+                return implies(file, test, False)
+            if name.endswith("skipUnless"):
+                return implies(file, test)
+    return REQUIRES.search(file.source(decorator)) is not None

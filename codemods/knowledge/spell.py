@@ -1,0 +1,55 @@
+"""How a generic name is written at a place: through the file's own import of torch, or a new one."""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Edit
+
+
+def root(file: File, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:
+    """The name by which `torch` can be reached at a node, and the import to add if there is none."""
+    seen = set()
+    for scope in file.names.visible(node):
+        for name, bindings in file.names.bound_in(scope).items():
+            if name not in seen and {binding.origin for binding in bindings} == {"torch"}:
+                return name, ()
+            seen.add(name)
+    return "torch", (import_edit(file, "import torch"),)
+
+
+def spell(file: File, name: str, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:
+    """`torch.x.y` as it is written at a node."""
+    torch, edits = root(file, node)
+    return torch + name.removeprefix("torch"), edits
+
+
+def import_edit(file: File, line: str) -> Edit:
+    """Put an import next to the file's others, behind the docstring and the `__future__` imports."""
+    row = 0
+    for statement in file.ast.body:
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str())) if row == 0:
+                row = statement.end_lineno or row
+            case ast.ImportFrom(module="__future__"):
+                row = statement.end_lineno or row
+            case ast.Import() | ast.ImportFrom():
+                at = file.lines[statement.lineno - 1]
+                if _is_later(statement, line):
+                    return Edit(at, at, f"{line}{file.newline}")
+                row = statement.end_lineno or row
+            case _:
+                break
+    at = file.lines[row] if row < len(file.lines) else len(file.text)
+    start = "" if at == 0 or file.text[at - 1] in "\r\n" else file.newline
+    return Edit(at, at, f"{start}{line}{file.newline}")
+
+
+def _is_later(statement: ast.Import | ast.ImportFrom, line: str) -> bool:
+    """Whether an import belongs behind another in a sorted block: `import x` first, then by name."""
+    if isinstance(statement, ast.ImportFrom):
+        return line.startswith("import ")
+    return False

@@ -1,0 +1,72 @@
+"""A `torch.cuda` function that `torch.accelerator` has too.
+
+The generic function does the same on every accelerator. Where the original is silent on a machine without one and
+the generic function raises there, the call gets a guard:
+
+```diff
+  import torch as th
+- th.cuda.synchronize()
++ th.accelerator.synchronize()
+- th.cuda.empty_cache()
++ if th.accelerator.is_available():
++     th.accelerator.empty_cache()
+- peak = th.cuda.max_memory_allocated(device=0) / 2**30
++ peak = (th.accelerator.max_memory_allocated(0) if th.accelerator.is_available() else 0) / 2**30
+```
+
+No guard is added where there is one already:
+
+```diff
+  import torch
+- if torch.cuda.is_available():
+-     torch.cuda.empty_cache()
++ if torch.accelerator.is_available():
++     torch.accelerator.empty_cache()
+```
+
+The functions of `torch.accelerator` take the device by position only, so `device=` goes. A function that is newer than
+the project's oldest torch (`target-torch`) is reported and left.
+
+Fix safety: safe for calls. Unsafe where the function itself is handed on, since nothing can guard the call then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.config import version
+from agnostic.file import File
+from agnostic.rule import Edit, Finding, rule
+from codemods.knowledge.portable import guarded
+from codemods.knowledge.spell import spell
+from codemods.knowledge.uses import call_of, use
+
+
+@rule("AGN101", "cuda")
+def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
+    entry = use(file, node)
+    if entry is None or not entry.to:
+        return
+    if version(entry.since) > file.settings.torch:
+        yield Finding(node, f"`{entry.name}` is CUDA only; `{entry.to}` needs torch {entry.since}")
+        return
+    message = f"`{entry.name}` is CUDA only; use `{entry.to}` (torch {entry.since})"
+    text, edits = spell(file, entry.to, node)
+    edits = (*edits, file.replace(node, text))
+    unsafe = entry.unsafe
+    if call := call_of(file, node):
+        edits += tuple(_positional(file, call))
+        if entry.cpu:
+            edits += guarded(file, call, entry.cpu)
+    elif entry.cpu:
+        unsafe = f"without an accelerator `{entry.to}` raises and the original does not"
+    yield Finding(node, message, edits, unsafe)
+
+
+def _positional(file: File, call: cst.Call) -> Iterator[Edit]:
+    """Take `device=` from the argument."""
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == "device":
+            yield Edit(file.span(arg)[0], file.span(arg.value)[0], "")

@@ -1,0 +1,50 @@
+"""The state of the CUDA generators.
+
+It is reached through the module of the device:
+
+```diff
+  import torch
+  device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+- state = torch.cuda.get_rng_state()
+- torch.cuda.set_rng_state(state)
+- states = torch.cuda.get_rng_state_all()
++ state = torch.get_device_module(device).get_rng_state()
++ if torch.accelerator.is_available():
++     torch.get_device_module(device).set_rng_state(state)
++ states = torch.get_device_module(device).get_rng_state_all() if torch.accelerator.is_available() else []
+```
+
+Fix safety: unsafe, because the module of a device need not have the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Finding, rule
+from codemods.knowledge.device import device_at
+from codemods.knowledge.portable import guarded
+from codemods.knowledge.spell import spell
+from codemods.knowledge.uses import call_of, use
+
+SILENT = {"set_rng_state": "None", "set_rng_state_all": "None", "get_rng_state_all": "[]"}
+"""What the functions give without CUDA, where the module of the CPU does not have them."""
+
+
+@rule("AGN406", "cuda")
+def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
+    entry = use(file, node)
+    if entry is None or entry.rule != "rng-state":
+        return
+    member = entry.name.rpartition(".")[2]
+    call = call_of(file, node)
+    device = device_at(file, node)
+    text, imports = spell(file, "torch.get_device_module", node)
+    edits = (*imports, *device.edits, file.replace(node, f"{text}({device.text}).{member}"))
+    if call is not None and member in SILENT:
+        edits += guarded(file, call, SILENT[member])
+    unsafe = device.unsafe or f"the module of some devices has no `{member}`"
+    yield Finding(node, f"`{entry.name}` is CUDA only; go through the device's module", edits, unsafe)

@@ -1,0 +1,78 @@
+"""Legacy tensor types such as `torch.cuda.FloatTensor`.
+
+A constructor makes an uninitialised tensor of a shape, or a tensor of data, by what it is given:
+
+```diff
+  import torch
+  device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+- a = torch.cuda.FloatTensor(3, 4)
+- b = torch.cuda.LongTensor([1, 2])
++ a = torch.empty((3, 4), dtype=torch.float32, device=device)
++ b = torch.tensor([1, 2], dtype=torch.int64, device=device)
+```
+
+Where that does not show, and where the type itself is compared or handed on, it is reported:
+
+```diff
+  import torch
+! Tensor = torch.cuda.FloatTensor if fast else torch.FloatTensor
+! same = isinstance(x, torch.cuda.HalfTensor)
+! torch.set_default_tensor_type("torch.cuda.FloatTensor")
+  x = torch.empty(3)
+```
+
+Fix safety: unsafe where a name tells a size from data only by how it sounds; safe for numbers and lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Finding, rule
+from codemods.knowledge.device import device_at
+from codemods.knowledge.spell import spell
+from codemods.knowledge.uses import call_of, has_star, use
+
+DTYPES = {
+    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
+    "ByteTensor": "uint8", "CharTensor": "int8", "ShortTensor": "int16", "IntTensor": "int32", "LongTensor": "int64",
+    "BoolTensor": "bool",
+}  # fmt: skip
+QUOTED = re.compile(r"torch\.cuda\.(\w+Tensor)")
+ADVICE = "ask for `.dtype` and `.device.type`, or make tensors with `dtype=` and `device=`"
+
+
+@rule("AGN205", "Tensor")
+def check(node: cst.Attribute | cst.Name | cst.SimpleString, file: File) -> Iterator[Finding]:
+    if isinstance(node, cst.SimpleString):
+        value = node.evaluated_value
+        if isinstance(value, str) and QUOTED.fullmatch(value) and not isinstance(file.parent(node), cst.Expr):
+            yield Finding(node, f"`{value}` is a legacy CUDA type; {ADVICE}")
+        return
+    entry = use(file, node)
+    if entry is None or entry.rule != "tensor-type":
+        return
+    message = f"`{entry.name}` is a legacy CUDA type; {ADVICE}"
+    call = call_of(file, node)
+    dtype = DTYPES.get(entry.name.rpartition(".")[2])
+    if call is None or dtype is None or has_star(call) or any(arg.keyword for arg in call.args):
+        yield Finding(node, message)
+        return
+    values = [arg.value for arg in call.args]
+    device = device_at(file, node)
+    torch, imports = spell(file, "torch", node)
+    words = f"dtype={torch}.{dtype}, device={device.text}"
+    if all(isinstance(value, cst.Integer) for value in values):
+        shape = file.source(values[0]) if len(values) == 1 else f"({', '.join(map(file.source, values))})"
+        text = f"{torch}.empty({shape if values else 0}, {words})"
+    elif len(values) == 1 and isinstance(values[0], (cst.List, cst.ListComp)):
+        text = f"{torch}.tensor({file.source(values[0])}, {words})"
+    else:
+        yield Finding(node, message)
+        return
+    file.claim(*call.args)
+    yield Finding(node, message, (*imports, *device.edits, file.replace(call, text)), device.unsafe)
