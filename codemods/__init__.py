@@ -8,5 +8,5 @@ __all__ = ["EVIDENCE", "PACKAGES", "known", "profile"]
 PACKAGES = ("torch",)
 """The package through which the rules resolve names."""
 
-EVIDENCE = r"^[ \t]*(?:self\.)?\w*device\w*[ \t]*(?::[^=\n]+)?=(?!=)"
-"""Assignments to a device, which rules reuse."""
+EVIDENCE = r"^[ \t]*(?:self\.)?\w*device\w*[ \t]*(?::[^=\n]+)?=(?!=)|\baccelerator\b|\bmanual_seed\b"
+"""What rules reuse or rely on besides their tokens: devices that are set, and code that is generic already."""

@@ -94,8 +94,7 @@ def check(node: cst.Attribute | cst.Name | cst.Call, file: File) -> Iterator[Fin
         yield Finding(node, message)
     else:
         device = device_at(file, node)
-        edits += tuple(_keywords(file, call, POSITIONS[kind]))
-        edits += _with_type(file, call, device, argument(call, ENABLED_AT[kind], "enabled"))
+        edits += _arguments(file, call, device, POSITIONS[kind], argument(call, ENABLED_AT[kind], "enabled"))
         yield Finding(node, message, (*device.edits, *edits), device.unsafe, together)
 
 
@@ -114,18 +113,20 @@ def _generic(file: File, call: cst.Call) -> Iterator[Finding]:
     yield Finding(kind.value, f'`{name}("cuda")` is CUDA only; give it the device\'s type', (*device.edits, *edits), device.unsafe)
 
 
-def _keywords(file: File, call: cst.Call, names: tuple[str, ...]) -> Iterator[Edit]:
-    """Turn positional arguments into keywords; the generic class has them at other places."""
-    for arg, name in zip(call.args, names, strict=False):
-        if arg.keyword is None:
-            yield file.name_keyword(arg, name)
-
-
-def _with_type(file: File, call: cst.Call, device: Device, enabled: cst.Arg | None) -> tuple[Edit, ...]:
-    """The device type as the first argument, and the class told to be off on the CPU as before."""
-    if call.args or has_accelerator(file, call):
-        return (file.insert_argument(call, device.type), *_parity(file, call, device, enabled))
-    return (file.insert_argument(call, f'{device.type}, enabled={device.type} != "cpu"'),)
+def _arguments(
+    file: File, call: cst.Call, device: Device, names: tuple[str, ...], enabled: cst.Arg | None
+) -> tuple[Edit, ...]:
+    """The device type first, what was positional as keywords, and the class told to be off on the CPU as before."""
+    if not call.args:
+        off = "" if has_accelerator(file, call) else f', enabled={device.type} != "cpu"'
+        return (file.insert_argument(call, device.type + off),)
+    positional = [(arg, name) for arg, name in zip(call.args, names, strict=False) if arg.keyword is None]
+    first = f"{device.type}, " + (f"{positional[0][1]}=" if positional else "")
+    return (
+        file.insert_before(call.args[0], first),
+        *(file.name_keyword(arg, name) for arg, name in positional[1:]),
+        *_parity(file, call, device, enabled),
+    )
 
 
 def _parity(file: File, call: cst.Call, device: Device, enabled: cst.Arg | None) -> tuple[Edit, ...]:

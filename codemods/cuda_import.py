@@ -45,23 +45,22 @@ from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.imports import movable
 from codemods.knowledge.uses import ROOTS, is_reference
 
-NCCL = ("torch.distributed.ProcessGroupNCCL",)
+HOMES = ("torch.cuda", "torch.distributed.ProcessGroupNCCL")
 
 
-@rule("AGN105", "cuda", "NCCL", "cudnn")
+@rule("AGN105", "cuda", "NCCL")
 def check(statement: cst.Import | cst.ImportFrom, file: File) -> Iterator[Finding]:
     if isinstance(statement.names, cst.ImportStar):
         if dotted(statement.module) in ROOTS:  # type: ignore[union-attr]
             yield Finding(statement, "everything is imported from a CUDA-only module; name what is needed")
         return
-    aliases = [alias for alias in statement.names if _origin(statement, alias).startswith((*ROOTS, *NCCL))]
+    aliases = [alias for alias in statement.names if _origin(statement, alias).startswith(HOMES)]
     uses = {alias: _uses(file, alias) for alias in aliases}
     for alias in aliases:
         name = _origin(statement, alias)
         message = f"`{name}` is imported from a CUDA-only module"
-        harmless = name.startswith("torch.backends.")
         edits = _edits(file, statement, alias) if uses[alias] and not _exported(file, alias) else ()
-        yield Finding(alias, message, edits, "", tuple(uses[alias]), blocks=not harmless)
+        yield Finding(alias, message, edits, "", tuple(uses[alias]))
 
 
 def _origin(statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> str:

@@ -254,7 +254,7 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
         at = file.lines[first.lineno - 1]
         indent = re.match(r"[ \t\f]*", file.text[at:])
         return Device(name, "device", "", (*edits, Edit(at, at, f"{indent[0] if indent else ''}{text}")), torch)
-    return Device(name, "device", "", (_module_edit(file, text, torch, edits),), torch)
+    return Device(name, "device", "", _module_edits(file, text, edits), torch)
 
 
 def _free_name(file: File) -> str:
@@ -301,7 +301,7 @@ def _first_site_statement(file: File, function: ast.FunctionDef | ast.AsyncFunct
     return statement
 
 
-def _module_edit(file: File, text: str, torch: str, edits: tuple[Edit, ...]) -> Edit:
+def _module_edits(file: File, text: str, imports: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """Behind the imports that stand before the first place that needs it."""
     sites = _sites(file)
     row = 0
@@ -312,13 +312,13 @@ def _module_edit(file: File, text: str, torch: str, edits: tuple[Edit, ...]) -> 
         if _imports(statement):
             row = statement.end_lineno or 0
     if not row:
-        place = import_edit(file, f"import {torch}") if edits else import_edit(file, "")
-        return Edit(place.start, place.end, f"{place.text.rstrip()}{file.newline * 2}{text}{file.newline}")
+        place = import_edit(file, "")
+        added = "".join(edit.text for edit in imports)
+        text = f"{added}{file.newline if added else place.text}{text}{file.newline}"
+        return (Edit(place.start, place.end, text),)
     at = file.lines[row] if row < len(file.lines) else len(file.text)
-    following = file.text[at:].lstrip(" \t")
-    blank = "" if following[:1] in "\r\n" else file.newline
-    added = f"import {torch}{file.newline}" if edits else ""
-    return Edit(at, at, f"{added}{file.newline}{text}{blank}")
+    blank = "" if file.text[at:].lstrip(" \t")[:1] in "\r\n" else file.newline
+    return (*imports, Edit(at, at, f"{file.newline}{text}{blank}"))
 
 
 def _imports(statement: ast.stmt) -> bool:
