@@ -29,7 +29,7 @@ ALIASES = {
     "rebound by import": "import torch\nx = 1\nimport tensorflow as torch\ntorch.cuda.synchronize()\n",
     "rebound by a loop": "import torch\nfor torch in y:\n    pass\ntorch.cuda.synchronize()\n",
     "parameter": "import torch\ndef f(torch):\n    x = 1\n    torch.cuda.synchronize()\n",
-    "global": "def f():\n    global c\n    import torch.cuda as c\ndef g():\n    x = 1\n    c.synchronize()\n",
+    "global": "def f():\n    global c\n    import torch.cuda as c\ndef g():\n    x = 1\n    c.seed()\n",
 }
 
 
