@@ -78,8 +78,8 @@ def read(path: Path, data: bytes) -> Source:
 
 
 @cache
-def _screen(tokens: frozenset[str]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(sorted(re.escape(token.encode()) for token in tokens)))
+def _screen(tokens: tuple[str, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(re.escape(token.encode()) for token in tokens))
 
 
 def may_concern(data: bytes, ruleset: Ruleset) -> bool:
@@ -123,7 +123,7 @@ def check_text(
     except (Unreadable, ValueError, RecursionError) as error:
         return [unreadable(path, str(error))], []
     order = sorted(range(len(found)), key=lambda number: (spans[number], found[number][0].code))
-    silenced = suppressions(text, settings.ignore_comments)
+    silenced = suppressions(text, settings.ignore_comments) if found or "agnostic:" in text else []
     candidates, wanted = [], []
     for number in order:
         rule, finding = found[number]
@@ -160,7 +160,8 @@ def check_text(
             start=Place(*file.location(candidate.span[0])),
             end=Place(*file.location(candidate.span[1])),
             edits=tuple(
-                (edit, Place(*file.location(edit.start)), Place(*file.location(edit.end))) for edit in finding.edits
+                (edit, Place(*file.location(edit.start)), Place(*file.location(edit.end)))
+                for edit in finding.edits
             ),
             unsafe=candidate.unsafe,
             stays=candidate.stays if finding.edits else "",

@@ -1,4 +1,4 @@
-"""Fix one file: apply what may be applied, again until nothing changes, then let the result through the gate."""
+"""Fix one file: apply what may be applied until nothing changes, and let the result through the gate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from agnostic.check import ENGINE_RULES, REFUSED, UNREADABLE, Diagnostic, Place, check_text, may_concern, read, unreadable
+from agnostic.check import (
+    ENGINE_RULES,
+    REFUSED,
+    UNREADABLE,
+    Diagnostic,
+    Place,
+    check_text,
+    may_concern,
+    read,
+    unreadable,
+)
 from agnostic.config import Settings
 from agnostic.gate import objection
 from agnostic.rule import load
@@ -53,7 +63,11 @@ def fix_bytes(path: Path, data: bytes, settings: Settings, unsafe: bool = False)
         if not edits:
             break
         applied = set(edits)
-        fixed += [one for one in diagnostics if one.applicability and applied.issuperset(edit for edit, *_ in one.edits)]
+        fixed += [
+            one
+            for one in diagnostics
+            if one.applicability and applied.issuperset(edit for edit, *_ in one.edits)
+        ]
         text = apply(text, edits)
     else:
         return Fixed(path, data, data, (), (*first, _refused(path, "the fixes do not come to an end")))
@@ -78,7 +92,9 @@ def _worse(before: list[Diagnostic], after: list[Diagnostic]) -> str | None:
 
 
 def _refused(path: Path, why: str) -> Diagnostic:
-    return Diagnostic(REFUSED, ENGINE_RULES[REFUSED][0], f"left as it was: {why}", path, Place(1, 1), Place(1, 1))
+    return Diagnostic(
+        REFUSED, ENGINE_RULES[REFUSED][0], f"left as it was: {why}", path, Place(1, 1), Place(1, 1)
+    )
 
 
 def write(path: Path, data: bytes) -> None:

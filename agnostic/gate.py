@@ -44,11 +44,14 @@ def undefined(text: str) -> set[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if any(
-            isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(ast.parse(text))
+            isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+            for node in ast.walk(ast.parse(text))
         ):
             return set()
         top = symtable.symtable(text, "<text>", "exec")
-    bound = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    bound = {
+        symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()
+    }
     read: set[str] = set()
     tables = [top]
     while tables:

@@ -19,7 +19,10 @@ CHUNK = 24
 
 
 def each(
-    work: Callable[[Path], Result], paths: Sequence[Path], crashed: Callable[[Path], Result], jobs: int | None = None
+    work: Callable[[Path], Result],
+    paths: Sequence[Path],
+    crashed: Callable[[Path], Result],
+    jobs: int | None = None,
 ) -> Iterator[Result]:
     """`work(path)` for each path, in order. `crashed` stands in for one that kills its process."""
     jobs = jobs or os.cpu_count() or 1

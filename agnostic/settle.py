@@ -29,7 +29,8 @@ def settle(candidates: Sequence[Candidate]) -> None:
         candidate.partners = {
             other
             for other, found in enumerate(candidates)
-            if other != number and any(start <= found.span[0] and found.span[1] <= end for start, end in candidate.together)
+            if other != number
+            and any(start <= found.span[0] and found.span[1] <= end for start, end in candidate.together)
         }
         partners = [candidates[other] for other in candidate.partners]
         if candidate.edits and partners and not any(partner.edits or partner.blocks for partner in partners):
@@ -40,7 +41,12 @@ def settle(candidates: Sequence[Candidate]) -> None:
         for candidate in candidates:
             for other in sorted(candidate.partners):
                 partner = candidates[other]
-                if candidate.edits and not candidate.stays and partner.blocks and (partner.stays or not partner.edits):
+                if (
+                    candidate.edits
+                    and not candidate.stays
+                    and partner.blocks
+                    and (partner.stays or not partner.edits)
+                ):
                     candidate.stays = f"it goes together with line {partner.line}, which stays"
                     changed = True
                 if partner.unsafe and partner.edits and not candidate.unsafe:
@@ -71,7 +77,10 @@ def choose(candidates: Sequence[Candidate]) -> list[Edit]:
 def _touch(one: Edit, other: Edit) -> bool:
     if one.start == one.end == other.start == other.end:
         return True
-    return one.start < other.end and other.start < one.end or (one.start, one.end) == (other.start, other.end)
+    return (one.start < other.end and other.start < one.end) or (one.start, one.end) == (
+        other.start,
+        other.end,
+    )
 
 
 def apply(text: str, edits: Sequence[Edit]) -> str:

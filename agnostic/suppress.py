@@ -1,4 +1,4 @@
-"""Comments that silence findings: `# agnostic: ignore[AGN201] reason`, `# noqa: AGN201`, and a project's own."""
+"""Comments that silence: `# agnostic: ignore[AGN201] reason`, `# noqa: AGN201`, and the project's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ class Suppression:
 
 def suppressions(text: str, markers: tuple[str, ...]) -> list[Suppression]:
     """Every suppressing comment of a text; `markers` are comments that the project uses already."""
-    if "agnostic:" not in text and "noqa" not in text.lower() and not any(marker in text for marker in markers):
+    if (
+        "agnostic:" not in text
+        and "noqa" not in text.lower()
+        and not any(marker in text for marker in markers)
+    ):
         return []
     return list(_read(text, markers))
 

@@ -29,7 +29,9 @@ def check_file(settings: dict[Path, Settings], path: Path) -> list[Diagnostic]:
 @click.option("--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule instead of listing them.")
 @click.pass_context
-def command(context: click.Context, output_format: str, statistics: bool, jobs: int | None, **given: Any) -> None:
+def command(
+    context: click.Context, output_format: str, statistics: bool, jobs: int | None, **given: Any
+) -> None:
     """Report CUDA lock-in in PATHS (default: the current folder)."""
     settings = dict(files(**given))
     found: list[Diagnostic] = []
@@ -58,7 +60,9 @@ def _statistics(found: list[Diagnostic]) -> str:
         row[1] += one.applicability == "safe"
         row[2] += one.applicability == "unsafe"
     lines = [f"{'count':>7} {'safe':>6} {'unsafe':>7}  rule"]
-    for (code, name), (count, safe, unsafe) in sorted(counts.items(), key=lambda item: (-item[1][0], item[0])):
+    for (code, name), (count, safe, unsafe) in sorted(
+        counts.items(), key=lambda item: (-item[1][0], item[0])
+    ):
         lines.append(f"{count:7} {safe:6} {unsafe:7}  {code} {name}")
     return "\n".join(lines) + "\n"
 
@@ -68,7 +72,8 @@ def _summary(found: list[Diagnostic], files: int) -> str:
         return f"{files} file{'s' * (files != 1)} checked: nothing found."
     safe = sum(one.applicability == "safe" for one in found)
     unsafe = sum(one.applicability == "unsafe" for one in found)
-    text = f"{len(found)} finding{'s' * (len(found) != 1)} in {len({one.path for one in found})} of {files} files."
+    concerned = len({one.path for one in found})
+    text = f"{len(found)} finding{'s' * (len(found) != 1)} in {concerned} of {files} files."
     if safe or unsafe:
         fixes = [f"{safe} with `torch-agnostic fix --apply`"] * bool(safe)
         fixes += [f"{unsafe}{' more' * bool(safe)} with `--unsafe-fixes`"] * bool(unsafe)

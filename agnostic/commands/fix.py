@@ -66,7 +66,10 @@ def unified_diff(result: Fixed) -> bytes:
     name = shown(result.path).replace("\\", "/").encode()
     before, after = (data.splitlines(keepends=True) for data in (result.before, result.after))
     before, after = (
-        [line if line.endswith((b"\n", b"\r")) else line + b"\n\\ No newline at end of file\n" for line in lines]
+        [
+            line if line.endswith((b"\n", b"\r")) else line + b"\n\\ No newline at end of file\n"
+            for line in lines
+        ]
         for lines in (_split(result.before), _split(result.after))
     )
     return b"".join(difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + name, b"b/" + name))
