@@ -69,14 +69,24 @@ def choose(candidates: Sequence[Candidate]) -> list[Edit]:
                 todo += candidates[member].partners
         done |= group
         wanted = {edit for member in group for edit in candidates[member].edits}
-        if not any(_touch(edit, other) for edit in wanted for other in (taken | wanted) if edit != other):
+        inside = (_touch(a, b) and not (_is_line(a) and _is_line(b)) for a in wanted for b in wanted if a != b)
+        if not any(inside) and not any(_touch(a, b) for a in wanted for b in taken if a != b):
             taken |= wanted
     return sorted(taken)
 
 
+def _is_entry(edit: Edit) -> bool:
+    """Whether an insertion is an entry of a list, so that another at the same place may follow it."""
+    return edit.text.startswith(",") or edit.text.rstrip().endswith(",")
+
+
+def _is_line(edit: Edit) -> bool:
+    return edit.text.rstrip(" \t").endswith(("\n", "\r"))
+
+
 def _touch(one: Edit, other: Edit) -> bool:
     if one.start == one.end == other.start == other.end:
-        return True
+        return not (_is_entry(one) and _is_entry(other))
     return (one.start < other.end and other.start < one.end) or (one.start, one.end) == (
         other.start,
         other.end,
