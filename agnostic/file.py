@@ -17,15 +17,11 @@ from agnostic.config import Settings
 from agnostic.mask import NEWLINE, Lines, mask, triggers
 from agnostic.names import Binding, Names
 from agnostic.rule import Edit, Ruleset, Span
-from agnostic.tree import Tree
+from agnostic.tree import Tree, Unreadable
 
 DEPTH = 150
 """How deep an expression may nest: libcst's parser dies of a stack overflow beyond a few thousand levels,
 and takes seconds beyond a few hundred."""
-
-
-class Unreadable(Exception):
-    """The file cannot be analysed; the message says why."""
 
 
 class File:
@@ -107,6 +103,10 @@ class File:
 
     def line_at(self, offset: int) -> int:
         return bisect.bisect_right(self.lines, offset)
+
+    def text_of_line(self, row: int) -> str:
+        """A line of the text, from 1."""
+        return self.text[self.lines[row - 1] : self.lines[row] if row < len(self.lines) else len(self.text)]
 
     def location(self, offset: int) -> tuple[int, int]:
         """Row and column of an offset, both from 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 OURS = re.compile(r"#\s*agnostic:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[A-Z0-9,\s]*)\])?")
@@ -24,8 +24,8 @@ class Suppression:
     """Written for this tool, so worth a finding when it silences nothing."""
     used: bool = field(default=False, compare=False)
 
-    def covers(self, code: str, rows: Iterable[int]) -> bool:
-        return (self.rows is None or any(row in self.rows for row in rows)) and (
+    def covers(self, code: str, row: int) -> bool:
+        return (self.rows is None or row in self.rows) and (
             not self.codes or any(code.startswith(prefix) for prefix in self.codes)
         )
 

@@ -63,6 +63,10 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+class Unreadable(Exception):
+    """The file cannot be analysed; the message says why."""
+
+
 class Tree:
     """A parsed text: walk, parents, spans.
 
@@ -113,7 +117,7 @@ class Tree:
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands in the original text, parentheses around it left out.
 
-        Raises ValueError if libcst does not write the text as it read it, so that no place can be trusted.
+        Raises Unreadable if libcst does not write the text as it read it, so that no place can be trusted.
         """
         if self._spans is None:
             self._spans = self._locate()
@@ -124,7 +128,7 @@ class Tree:
         state = _Recorder(self.module.default_indent, self.module.default_newline)
         self.module._codegen(state)
         if "".join(state.tokens) != self._text:
-            raise ValueError("the parser does not reproduce this text exactly")
+            raise Unreadable("the parser does not reproduce this text exactly")
         self._ours = [0, *(newline.end() for newline in NEWLINE.finditer(self._text))]
         return state.spans
 

@@ -2,8 +2,8 @@
 
 A package is copied, `fix --apply` runs over the copy, first with safe fixes only, then with `--unsafe-fixes`.
 Counted: files that no longer compile, names that became undefined (ruff's F821), `torch.*` names that the
-installed torch does not have, half-migrated lines, and files that a second run changes. The exit status is 1 if
-any count is not 0.
+installed torch does not have, half-migrated lines, and files that a second run changes. The exit status is 1
+if any count is not 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every diff block of a rule, in its docstring or in tests/cases/<rule>.md, is a test.
 
-` ` a line that stays, `-` before, `+` after, `!` reported and left. A block in a case file may be preceded by a
-line `settings: key = value` that holds for it.
+` ` a line that stays, `-` before, `+` after, `!` reported and left. A block in a case file may follow a line
+`settings: key = value` that holds for it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agnostic.check import Diagnostic, check_bytes, unreadable
+from agnostic.check import FAILED, Diagnostic, about, check_bytes, unreadable
 from agnostic.config import Settings
 from agnostic.options import file_options, files
 from agnostic.output import FORMATS
@@ -35,7 +35,7 @@ def command(
     """Report CUDA lock-in in PATHS (default: the current folder)."""
     settings = dict(files(**given))
     found: list[Diagnostic] = []
-    for diagnostics in each(partial(check_file, settings), list(settings), _crashed, jobs):
+    for diagnostics in each(partial(check_file, settings), list(settings), _failed, jobs):
         found += diagnostics
     if statistics:
         click.echo(_statistics(found), nl=False)
@@ -48,8 +48,8 @@ def command(
     context.exit(1 if found else 0)
 
 
-def _crashed(path: Path) -> list[Diagnostic]:
-    return [unreadable(path, "the parser crashed")]
+def _failed(path: Path, why: str) -> list[Diagnostic]:
+    return [about(FAILED, path, f"could not be checked: {why}; please report it")]
 
 
 def _statistics(found: list[Diagnostic]) -> str:
