@@ -117,13 +117,14 @@ def _binds(file: File, name: str) -> bool:
 
 
 def _extend(file: File, module: str, name: str) -> Edit | None:
-    """Add a name to the file's import from a module, in order; the file may know it by another path."""
+    """Add a name to the file's import from a module, in order; test helpers may be known by another path."""
     from agnostic.rule import Edit
 
     last_part = module.rpartition(".")[2]
     for statement in file.ast.body:
-        same = isinstance(statement, ast.ImportFrom) and (statement.module or "").rpartition(".")[2] == last_part
-        if same and isinstance(statement, ast.ImportFrom):
+        if isinstance(statement, ast.ImportFrom) and (
+            statement.module == module or "testing" in last_part and (statement.module or "").endswith(last_part)
+        ):
             later = next((alias for alias in statement.names if alias.name > name), None)
             if later is not None:
                 at = file.lines[later.lineno - 1] + later.col_offset

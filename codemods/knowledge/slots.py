@@ -181,12 +181,7 @@ def _entry(file: File, element: cst.DictElement) -> Slot:
 def _element(file: File, element: cst.CSTNode) -> Slot:
     """A member of a list or tuple: left if the list names several kinds of device."""
     listed = file.parent(element)
-    values = {
-        (file.string(one) or "").partition(":")[0]
-        for one in file.below(listed)
-        if isinstance(one, cst.SimpleString)
-    } if listed is not None else set()  # fmt: skip
-    if len(values & VENDORS - {"cpu"}) > 1:
+    if listed is None or len(_vendors(file, listed)) > 1 or len(_vendors(file, file.statement(listed))) > 1:
         return TEXT
     above = file.parent(listed) if listed is not None else None
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
@@ -196,6 +191,13 @@ def _element(file: File, element: cst.CSTNode) -> Slot:
     if isinstance(above, cst.Assign) and file.source(above.targets[0].target).lower().endswith("devices"):
         return Slot("value", "it is in a list of devices, which others may compare with a literal")
     return _expected(file, element)
+
+
+def _vendors(file: File, node: cst.CSTNode) -> set[str]:
+    """The kinds of accelerator that literals below a node name; of a compound statement, none."""
+    if isinstance(node, cst.BaseCompoundStatement):
+        return set()
+    return {(file.string(one) or "").partition(":")[0] for one in file.below(node)} & VENDORS - {"cpu"}
 
 
 def _expected(file: File, node: cst.CSTNode) -> Slot:
