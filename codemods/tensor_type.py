@@ -47,8 +47,8 @@ ADVICE = "ask for `.dtype` and `.device.type`, or make tensors with `dtype=` and
 
 
 def _is_array(file: File, value: cst.BaseExpression) -> bool:
-    """Whether a value is what a function of NumPy gives."""
-    return isinstance(value, cst.Call) and (file.name(value.func) or "").startswith("numpy.")
+    """Whether a value is what a function of NumPy gives, by the name that everybody imports it under."""
+    return isinstance(value, cst.Call) and file.source(value.func).startswith(("np.", "numpy."))
 
 
 @rule("AGN205", "cuda")

@@ -50,10 +50,9 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.ladder import collapse
+from codemods.knowledge.ladder import VENDOR, collapse
 
 SEVERAL = "a machine may have several kinds of device, and the ladder says which comes first"
-VENDOR = re.compile(r"\b(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron)\b")
 ASKS = re.compile(r"\b(is_available|is_\w+_available|device_count|is_cuda|is_npu|is_xpu|is_hpu)\b")
 
 

@@ -17,6 +17,9 @@ ASKS = re.compile(
 )
 
 
+VENDOR = re.compile(r"\b(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron)\b")
+
+
 @dataclass(frozen=True)
 class Rung:
     """One branch: `if torch.<vendor>.is_available():` and the device it names."""
@@ -29,12 +32,13 @@ class Rung:
 
 def collapse(file: File, node: cst.CSTNode) -> tuple[Edit, ...]:
     """The edits that leave one rung of a ladder, for any accelerator; none if the rungs do different things."""
-    rungs = []
+    rungs: list[Rung] = []
     for branch in _chain(node):
         rung = _rung(file, branch)
-        if rung is None:
+        if rung is not None and (not rungs or rungs[-1].node.orelse is branch):
+            rungs.append(rung)
+        elif VENDOR.search(file.source(branch.test)):
             return ()
-        rungs.append(rung)
     if len(rungs) < 2 or len({rung.shape for rung in rungs}) != 1:
         return ()
     torch, imports = root(file, node)
