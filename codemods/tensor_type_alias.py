@@ -53,30 +53,35 @@ def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
         return
     file.claim(choice)
     message = f"`{cuda}` is a legacy CUDA type; make tensors with `dtype=` and `device=`"
-    yield Finding(choice, message, tuple(_edits(file, choice, kind)), UNSAFE)
+    fixes = _fixes(file, choice, kind)
+    group = tuple(node for node, _ in fixes)
+    if not fixes:
+        yield Finding(choice, message)
+    for node, edits in fixes:
+        yield Finding(node, message, edits, UNSAFE, group)
 
 
-def _edits(file: File, choice: cst.IfExp, kind: str) -> Iterator[Edit]:
+def _fixes(file: File, choice: cst.IfExp, kind: str) -> list[tuple[cst.CSTNode, tuple[Edit, ...]]]:
+    """The choice and each use of its name with their edits; nothing if a use does not show what it makes."""
     match file.parent(choice):
         case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)]) if len(file.bindings(name)) == 1:
             pass
         case _:
-            return
+            return []
     line = file.statement(choice)
     block = file.parent(line)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or len(block.body) == 1:  # type: ignore
-        return
-    edits: list[Edit] = [file.delete_statement(line)]
+        return []
+    fixes: list[tuple[cst.CSTNode, tuple[Edit, ...]]] = [(choice, (file.delete_statement(line),))]
     for node in file.tree.nodes:
         if isinstance(node, cst.Name) and node.value == name.value and node is not name and is_reference(file, node):
             device = device_at(file, node)
             torch, imports = root(file, node)
             edit = _use(file, node, device, f"{torch}.{DTYPES[kind]}", torch)
             if edit is None:
-                return
-            edits += (*imports, *device.edits, edit)
-    if len(edits) > 1:
-        yield from edits
+                return []
+            fixes.append((node, (*imports, *device.edits, edit)))
+    return fixes if len(fixes) > 1 else []
 
 
 def _use(file: File, node: cst.Name, device: Device, dtype: str, torch: str) -> Edit | None:

@@ -78,7 +78,8 @@ def check(node: cst.If | cst.IfExp | cst.Match, file: File) -> Iterator[Finding]
     if any("cuda" in test and ASKS.search(test) for test in tests):
         last = "torch.accelerator.current_accelerator(check_available=True)"
         message = f"this asks vendor by vendor; if every branch does the same, `{last}` is one question"
-        yield Finding(node, message, collapse(file, node), SEVERAL)
+        place = node.test if isinstance(node, cst.If) else node
+        yield Finding(place, message, collapse(file, node), SEVERAL)
 
 
 def _arms_differ(file: File, node: cst.IfExp) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from agnostic.file import File
-from agnostic.rule import Edit
+from agnostic.rule import Edit, Span
 from codemods.knowledge.spell import root
 
 ASKS = re.compile(
@@ -17,6 +17,10 @@ ASKS = re.compile(
 )
 
 
+DEVICE = re.compile(
+    r"[ \t]*(?P<use>return |[\w.]+ = )?(?P<device>(?P<object>torch\.device\()?[\"'](?P<vendor>\w+)(?::0)?[\"'](?(object)\)))"
+)
+"""What a branch does with its device."""
 VENDOR = re.compile(r"\b(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron)\b")
 
 
@@ -25,9 +29,9 @@ class Rung:
     """One branch: `if torch.<vendor>.is_available():` and the device it names."""
 
     node: cst.If | cst.IfExp
-    device: cst.BaseExpression
-    shape: str
-    """The statement with the vendor left out; rungs of one ladder must have the same."""
+    device: Span
+    shape: tuple[str, bool]
+    """What is done with the device, and whether it is a torch.device; rungs of one ladder must do the same."""
 
 
 def collapse(file: File, node: cst.CSTNode) -> tuple[Edit, ...]:
@@ -43,15 +47,13 @@ def collapse(file: File, node: cst.CSTNode) -> tuple[Edit, ...]:
         return ()
     torch, imports = root(file, node)
     first, *others = rungs
-    text = f"{torch}.accelerator.current_accelerator()"
-    if not isinstance(first.device, cst.Call):
-        text += ".type"
-    kept = (file.replace(first.node.test, f"{torch}.accelerator.is_available()"), file.replace(first.device, text))
-    if isinstance(first.node, cst.IfExp):
-        last = others[-1].node
-        start, end = file.span(first.node.orelse)[0], file.span(last.orelse)[0] if last.orelse else None
-        return (*imports, *kept, Edit(start, end, "")) if end is not None and not first.node.orelse.lpar else ()
-    return (*imports, *kept, *(_removal(file, other.node) for other in others))
+    text = f"{torch}.accelerator.current_accelerator()" + ("" if first.shape[1] else ".type")
+    test = file.replace(first.node.test, f"{torch}.accelerator.is_available()")
+    edits = (*imports, test, Edit(*first.device, text))
+    if isinstance(first.node, cst.If):
+        return (*edits, *(_removal(file, other.node) for other in others))
+    start, end = file.span(first.node.orelse)[0], file.span(others[-1].node.orelse)[0]
+    return () if first.node.orelse.lpar else (*edits, Edit(start, end, ""))
 
 
 def _chain(node: cst.CSTNode) -> Iterator[cst.If | cst.IfExp]:
@@ -63,35 +65,28 @@ def _chain(node: cst.CSTNode) -> Iterator[cst.If | cst.IfExp]:
 
 
 def _rung(file: File, branch: cst.If | cst.IfExp) -> Rung | None:
+    """A branch as a rung. Its body is read as text, since a statement without CUDA in it is not parsed."""
     asked = ASKS.fullmatch(file.source(branch.test))
     if asked is None or asked[1] not in (None, asked[2]):
         return None
-    vendor = asked[2]
     if isinstance(branch, cst.IfExp):
-        value: cst.BaseExpression | None = branch.body
-        shape = ""
+        start, end = file.span(branch.body)
+        found = DEVICE.fullmatch(file.text, start, end)
     else:
-        match branch.body:
-            case cst.IndentedBlock(
-                body=[cst.SimpleStatementLine(body=[cst.Assign(value=found) | cst.Return(value=found) as statement])]
-            ):
-                value = found
-                shape = file.source(statement)
-            case _:
-                return None
-    if value is None or not _names(file, value, vendor):
+        if not isinstance(branch.body, cst.IndentedBlock) or len(branch.body.body) != 1:
+            return None
+        row = file.line(branch.body.body[0])
+        if file.line_at(file.span(branch.body)[1] - 1) > row:
+            return None
+        line = file.text_of_line(row).rstrip()
+        begin = file.lines[row - 1]
+        found = DEVICE.fullmatch(file.text, begin, begin + len(line))
+    if found is None or found["vendor"] != asked[2]:
         return None
-    return Rung(branch, value, re.sub(rf"\b{vendor}(:0)?\b", "", shape) + type(value).__name__)
+    return Rung(branch, found.span("device"), (found["use"] or "", found["object"] is not None))
 
 
-def _names(file: File, value: cst.BaseExpression, vendor: str) -> bool:
-    """Whether an expression is the device of a vendor, without an index or with the first."""
-    if isinstance(value, cst.Call) and file.name(value.func) == "torch.device" and len(value.args) == 1:
-        value = value.args[0].value
-    return file.string(value) in (vendor, f"{vendor}:0")
-
-
-def _removal(file: File, branch: cst.If | cst.IfExp) -> Edit:
+def _removal(file: File, branch: cst.If) -> Edit:
     """Take out the lines of an `elif`."""
     start = file.lines[file.line(branch) - 1]
     if branch.orelse is not None:

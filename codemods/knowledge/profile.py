@@ -56,13 +56,13 @@ class Profile:
 
 @cache
 def profiles() -> dict[str, Profile]:
-    """All profiles by name, those for a part of a project before those for all of it."""
+    """All profiles by name: those for a part of a project first, and those that know the project by its packages."""
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         known = {item.name.replace("_", "-"): item.name for item in fields(Profile)}
         found.append(Profile(name=path.stem, **{known[key]: value for key, value in table.items()}))
-    return {one.name: one for one in sorted(found, key=lambda one: (not one.path, one.name))}
+    return {one.name: one for one in sorted(found, key=lambda one: (not one.path, not one.packages, one.name))}
 
 
 def profile(file: File) -> Profile:
@@ -112,8 +112,10 @@ def own_imports(file: File, text: str) -> tuple[Edit, ...]:
 
 
 def _binds(file: File, name: str) -> bool:
+    """Whether a name is there already, or comes with the decorator that is renamed to it."""
     return any(
-        isinstance(one, (ast.Import, ast.ImportFrom)) and any((alias.asname or alias.name) == name for alias in one.names)
+        isinstance(one, (ast.Import, ast.ImportFrom))
+        and any(name in (alias.asname or alias.name, file.profile.decorators.get(alias.name)) for alias in one.names)
         or isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name == name
         or isinstance(one, ast.Assign)
         and any(isinstance(part, ast.Name) and part.id == name for target in one.targets for part in ast.walk(target))
