@@ -111,10 +111,10 @@ def choose(candidates: Sequence[Candidate]) -> list[set[int]]:
 
 
 def is_sound(edits: Sequence[Edit]) -> bool:
-    """Whether sorted edits do not touch each other."""
+    """Whether sorted edits of one group do not touch each other; lines at the same place follow each other."""
     reaching: Edit | None = None  # the one that ends last so far
     for edit in edits:
-        if reaching is not None and touch(reaching, edit):
+        if reaching is not None and touch(reaching, edit) and not (_is_line(reaching) and _is_line(edit)):
             return False
         if reaching is None or (edit.end, edit.start) >= (reaching.end, reaching.start):
             reaching = edit
@@ -124,8 +124,18 @@ def is_sound(edits: Sequence[Edit]) -> bool:
 def touch(one: Edit, other: Edit) -> bool:
     """Whether two edits change the same text, or put something at the same place."""
     if (one.start, one.end) == (other.start, other.end):
-        return True
+        return not (_is_entry(one) and _is_entry(other))
     return one.start < other.end and other.start < one.end
+
+
+def _is_entry(edit: Edit) -> bool:
+    """Whether an insertion is an entry of a list, so that another at the same place may follow it."""
+    return edit.start == edit.end and (edit.text.startswith(",") or edit.text.rstrip().endswith(","))
+
+
+def _is_line(edit: Edit) -> bool:
+    """Whether an insertion is a line of its own."""
+    return edit.start == edit.end and edit.text.rstrip(" \t").endswith(("\n", "\r"))
 
 
 def _holds(taken: list[Edit], edit: Edit) -> bool:
