@@ -1,4 +1,4 @@
-"""The engine on rules of its own: what is applied, what waits, what stays, and what never reaches the file."""
+"""The engine on rules about cooking: what is applied, what stays, and what never reaches the file."""
 
 from __future__ import annotations
 
