@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import typing
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -60,7 +61,8 @@ class Rule:
         return self.doc.partition("\n")[0]
 
 
-_registered: dict[str, Rule] = {}
+_registered: dict[str, dict[str, Rule]] = defaultdict(dict)
+"""The rules of each package by their code."""
 
 
 def rule(code: str, *tokens: str) -> Callable[[Callable], Callable]:
@@ -74,9 +76,10 @@ def rule(code: str, *tokens: str) -> Callable[[Callable], Callable]:
         module = inspect.getmodule(check)
         assert module is not None
         hint = next(iter(typing.get_type_hints(check, localns={"File": object}).values()))
-        _registered[code] = Rule(
+        package, _, name = module.__name__.rpartition(".")
+        _registered[package][code] = Rule(
             code=code,
-            name=module.__name__.rpartition(".")[2].replace("_", "-"),
+            name=name.replace("_", "-"),
             doc=inspect.cleandoc(module.__doc__ or ""),
             tokens=tokens,
             nodes=typing.get_args(hint) or (hint,),
@@ -118,4 +121,5 @@ def load(package: str = "codemods") -> Ruleset:
     home = importlib.import_module(package)
     for module in pkgutil.iter_modules(home.__path__):
         importlib.import_module(f"{package}.{module.name}")
-    return Ruleset(dict(sorted(_registered.items())), home.PACKAGES, home.EVIDENCE, home.profile, home.known, home.veto)
+    rules = dict(sorted(_registered[package].items()))
+    return Ruleset(rules, home.PACKAGES, home.EVIDENCE, home.profile, home.known, home.veto)

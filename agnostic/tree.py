@@ -6,6 +6,7 @@ The providers cost ten to sixty times the parse; one walk and one code generatio
 from __future__ import annotations
 
 import bisect
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -75,8 +76,8 @@ class Tree:
     """
 
     def __init__(self, text: str, starts: list[int]) -> None:
-        self.module = cst.parse_module(text)
-        self._text = text
+        self._text = NEWLINE.sub("\n", text)  # libcst loses some of those that differ from the others
+        self.module = cst.parse_module(self._text)
         self._theirs = starts
         # By id: the hash of a node is a Python function, and these are asked millions of times.
         self._parents: dict[int, cst.CSTNode] = {}
@@ -127,15 +128,40 @@ class Tree:
     def _locate(self) -> dict[int, Span]:
         state = _Recorder(self.module.default_indent, self.module.default_newline)
         self.module._codegen(state)
-        if "".join(state.tokens) != self._text:
-            raise Unreadable("the parser does not reproduce this text exactly")
-        self._ours = [0, *(newline.end() for newline in NEWLINE.finditer(self._text))]
+        written = "".join(state.tokens)
+        self._ours = [0, *(newline.end() for newline in NEWLINE.finditer(written))]
+        self._gaps = _gaps(self._text, written)
         return state.spans
 
     def _moved(self, offset: int) -> int:
-        """The place in the original text of a place in the parsed one, which has the same lines."""
+        """The place in the original text of a place in the written one, which has the same lines."""
         line = bisect.bisect_right(self._ours, offset) - 1
-        return self._theirs[line] + offset - self._ours[line]
+        column = offset - self._ours[line]
+        if line in self._gaps:
+            at, width = self._gaps[line]
+            column += width if column > at else 0
+        return self._theirs[line] + column
+
+
+def _gaps(text: str, written: str) -> dict[int, tuple[int, int]]:
+    """Where libcst loses white space, in `except OSError :` for one: line -> (column, how much).
+
+    Raises Unreadable if it changes anything else.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    if text == written:
+        return found
+    lines = zip(text.split("\n"), written.split("\n"), strict=False)
+    for number, (line, copy) in enumerate(lines):
+        if line != copy:
+            at = len(os.path.commonprefix([line, copy]))
+            width = len(line) - len(copy)
+            if width < 0 or line[at + width :] != copy[at:] or line[at : at + width].strip():
+                raise Unreadable(f"the parser does not reproduce line {number + 1} exactly")
+            found[number] = at, width
+    if text.count("\n") != written.count("\n"):
+        raise Unreadable("the parser does not reproduce its line ends exactly")
+    return found
 
 
 class _Recorder(CodegenState):
