@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
@@ -39,6 +40,7 @@ class File:
         self.text = text
         self.path = path
         self.settings = settings
+        self.ruleset = ruleset
         self.ast = _parse(text)
         wanted = triggers(text, sorted(ruleset.tokens), ruleset.packages, ruleset.evidence)
         masked, kept = mask(text, self.ast, wanted)
@@ -48,11 +50,16 @@ class File:
         except (cst.ParserSyntaxError, RecursionError) as error:
             raise Unreadable(f"libcst cannot parse it: {str(error).splitlines()[0]}") from None
         self.names = Names(self.tree)
-        self._claimed: set[cst.CSTNode] = set()
+        self._claimed: set[int] = set()
 
     @property
     def module(self) -> cst.Module:
         return self.tree.module
+
+    @cached_property
+    def profile(self) -> Any:
+        """The house style of the project that the file belongs to, as the rules' package knows it."""
+        return self.ruleset.profile(self)
 
     @cached_property
     def lines(self) -> list[int]:
@@ -107,7 +114,7 @@ class File:
 
     def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
         """Whether a node is `outer` or stands in it."""
-        return node is outer or outer in self.ancestors(node)
+        return node is outer or any(above is outer for above in self.ancestors(node))
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The whole line or compound statement that a node belongs to."""
@@ -137,10 +144,10 @@ class File:
 
     def claim(self, *nodes: cst.CSTNode) -> None:
         """Keep what is inside these nodes from the rules: it is part of a finding already made."""
-        self._claimed.update(nodes)
+        self._claimed.update(id(below) for node in nodes for below in self.below(node))
 
     def is_claimed(self, node: cst.CSTNode) -> bool:
-        return node in self._claimed or any(above in self._claimed for above in self.ancestors(node))
+        return id(node) in self._claimed
 
     # ---- edits -------------------------------------------------------------------------------------------
 
@@ -200,11 +207,15 @@ class File:
         return self.text[self.lines[self.line_at(start) - 1] : start]
 
     def wrap(self, statement: cst.CSTNode, header: str) -> tuple[Edit, ...]:
-        """Put a simple statement under a header such as `if x:`, all of its lines indented one step more."""
+        """Put a simple statement under a header such as `if x:`, all of its lines indented one step more.
+
+        An empty header only indents it, under the one that the statement before gets.
+        """
         start, end = self.span(statement)
         step = self.module.default_indent
         first = self.line_at(start)
-        edits = [Edit(start, start, f"{header}{self.newline}{self.indent(statement)}{step}")]
+        above = f"{header}{self.newline}{self.indent(statement)}" if header else ""
+        edits = [Edit(start, start, above + step)]
         inside = [self.span(node) for node in self.below(statement) if isinstance(node, STRINGS)]
         for row in range(first, self.line_at(end - 1)):
             at = self.lines[row]

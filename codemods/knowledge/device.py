@@ -17,15 +17,24 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.names import Binding
 from agnostic.rule import Edit
+from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.profile import imports
 from codemods.knowledge.spell import import_edit, root
 
-Kind = Literal["device", "string", "unknown"]
+Kind = Literal["device", "type", "string", "unknown"]
+"""What an expression gives: a torch.device, a device's type, a string that may have an index, or one of these."""
 
 NAMES = ("device", "dev", "DEVICE", "torch_device", "_device", "DEV", "_DEVICE", "device_type")
 """What people call the device, likeliest first."""
 
+INDEX = re.compile(
+    r"(^|_|\.)(i|idx|index|rank|gpu|gpu_id|id|ordinal|device_id|device_idx|device_index|local_rank|current_device)(\(\))?$"
+)
+"""Expressions that sound like the index of a device."""
+
 PARAMETER = "`{0}` is a parameter here; a caller may pass another device"
-SITE = re.compile(r"\.cuda\(|[\"']cuda(?::\d+)?[\"']|[\"']nccl[\"']|cuda\.amp|amp import|cuda\.\w*Tensor")
+SITE = re.compile(r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl|cuda\.|autocast|GradScaler|custom_[fb]wd)", re.MULTILINE)
+"""A line that may need a device."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,8 @@ class Device:
     @property
     def type(self) -> str:
         """The device type as a string, for what takes no torch.device."""
-        if self.kind == "device":
-            return f"{self.text}.type"
+        if self.kind in ("device", "type"):
+            return self.text if self.kind == "type" else f"{self.text}.type"
         return f"{self.torch}.device({self.text}).type"
 
     @property
@@ -57,7 +66,16 @@ class Device:
 
 def device_at(file: File, node: cst.CSTNode) -> Device:
     """The device to use at a node, with the edits that bring it there."""
-    return in_scope(file, node) or _hoisted(file, node)
+    return in_scope(file, node) or project_device(file, node) or _hoisted(file, node)
+
+
+def project_device(file: File, node: cst.CSTNode) -> Device | None:
+    """The expression that the project's profile has for the device."""
+    text = file.profile.device
+    if not text:
+        return None
+    unsafe = f"the project must have `{text}`"
+    return Device(text, file.profile.device_kind, unsafe, imports(file, text), root(file, node)[0])
 
 
 def in_scope(file: File, node: cst.CSTNode) -> Device | None:
@@ -66,6 +84,8 @@ def in_scope(file: File, node: cst.CSTNode) -> Device | None:
     for scope in file.names.visible(node):
         bound = file.names.bound_in(scope)
         for name in NAMES:
+            if name == file.profile.device and {one.origin for one in bound.get(name, ())} - {None}:
+                return Device(name, file.profile.device_kind, "", (), torch)
             if name in bound:
                 found = _variable(file, name, bound[name], scope, node)
                 if found and not (found.kind != "device" and edits):
@@ -93,8 +113,11 @@ def _variable(
 
 def _parameter(file: File, name: str, parameter: cst.Param) -> Device | None:
     annotation = file.source(parameter.annotation.annotation) if parameter.annotation else ""
-    if parameter.default is not None and _kind(file, parameter.default) is None:
-        return None
+    match parameter.default:
+        case cst.Name("None" | "False" | "True") | cst.Integer() | cst.UnaryOperation():
+            return None
+        case cst.SimpleString() as default if not str(default.evaluated_value).startswith("cuda"):
+            return None
     if "None" in annotation or "Optional" in annotation or "int" in annotation:
         return None
     if name == "device_type":
@@ -107,7 +130,8 @@ def _kind(file: File, value: cst.BaseExpression) -> Kind | None:
     """What a device expression gives; None if it is no device, or the CPU on purpose."""
     match value:
         case cst.SimpleString():
-            return "string" if re.fullmatch(r"cuda(:\d+)?", str(value.evaluated_value)) else None
+            found = re.fullmatch(r"cuda(:\d+)?", str(value.evaluated_value))
+            return None if found is None else "string" if found[1] else "type"
         case cst.FormattedString():
             return "string" if file.source(value)[2:].startswith("cuda") else None
         case cst.IfExp(body=body, orelse=orelse):
@@ -121,10 +145,10 @@ def _kind(file: File, value: cst.BaseExpression) -> Kind | None:
                 return "device" if args and "cpu" != _literal(args[0].value) else None
             if called == "torch.accelerator.current_accelerator":
                 return "device"
-            if re.search(r"device", called or file.source(func)) and "index" not in file.source(func):
+            if "device" in (called or file.source(func)) and not called.startswith("torch."):
                 return "unknown"
         case cst.Attribute(attr=cst.Name("type"), value=inner) if _kind(file, inner) == "device":
-            return "string"
+            return "type"
         case cst.Attribute(attr=cst.Name("device")):
             return "unknown" if isinstance(value.value, cst.Name) and value.value.value != "self" else None
     return None
@@ -228,8 +252,13 @@ def _assigned(
 # ---- a device made for the file ----------------------------------------------------------------------------------
 
 
-def expression(file: File, torch: str = "torch") -> str:
+def expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
     """The accelerator, or the CPU where there is none, as a torch.device."""
+    if file.profile.device:
+        text = file.profile.device
+        return text if file.profile.device_kind == "device" else f"{torch}.device({text})"
+    if has_accelerator(file, node):
+        return f"{torch}.accelerator.current_accelerator()"
     if file.settings.torch >= (2, 7):
         return f'{torch}.accelerator.current_accelerator(check_available=True) or {torch}.device("cpu")'
     return (
@@ -238,19 +267,22 @@ def expression(file: File, torch: str = "torch") -> str:
     )
 
 
-def type_expression(torch: str = "torch") -> str:
-    """The accelerator's type, or "cpu", as a string."""
-    return f'{torch}.accelerator.current_accelerator().type if {torch}.accelerator.is_available() else "cpu"'
+def type_expression(file: File, node: cst.CSTNode, torch: str = "torch", index: str | None = None) -> str:
+    """The accelerator's type, or "cpu", as a string; with an index other than 0, as "type:index"."""
+    text = file.profile.device or f"{torch}.accelerator.current_accelerator().type"
+    if file.profile.device:
+        return f'f"{{{text}}}:{index}"' if index not in (None, "0") else text
+    if index not in (None, "0"):
+        text = f'f"{{{text}}}:{index}"'
+    return text if has_accelerator(file, node) else f'{text} if {torch}.accelerator.is_available() else "cpu"'
 
 
 def _hoisted(file: File, node: cst.CSTNode) -> Device:
     """One `device = ...` in the only function that needs it, or for the whole module."""
     torch, edits = root(file, file.module)
     name = _free_name(file)
-    owner = _only_function(file, node)
-    text = f"{name} = {expression(file, torch)}{file.newline}"
-    if owner is not None:
-        first = _first_site_statement(file, owner)
+    text = f"{name} = {expression(file, file.module, torch)}{file.newline}"
+    if (first := _first_in_only_function(file, node)) is not None:
         at = file.lines[first.lineno - 1]
         indent = re.match(r"[ \t\f]*", file.text[at:])
         return Device(name, "device", "", (*edits, Edit(at, at, f"{indent[0] if indent else ''}{text}")), torch)
@@ -275,13 +307,17 @@ def _sites(file: File) -> list[int]:
     return [file.line_at(match.start()) for match in SITE.finditer(file.text)]
 
 
-def _only_function(file: File, node: cst.CSTNode) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The outermost function of a node, if all places that may need a device are in its body."""
+def _first_in_only_function(file: File, node: cst.CSTNode) -> ast.stmt | None:
+    """The first statement that may need a device, if all that may are in the body of one outermost function."""
     row = file.line(node)
+    sites = _sites(file)
     for function in _outermost(file.ast.body):
         first, last = function.body[0].lineno, function.end_lineno or 0
-        if first <= row <= last:
-            return function if all(first <= site <= last for site in _sites(file)) else None
+        if first <= row <= last and all(first <= site <= last for site in sites):
+            for statement in function.body:
+                if any(statement.lineno <= site <= (statement.end_lineno or 0) for site in sites):
+                    alone = not file.text[file.lines[statement.lineno - 1] :][: statement.col_offset].strip()
+                    return statement if statement.lineno <= row and alone else None
     return None
 
 
@@ -291,14 +327,6 @@ def _outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunc
             yield statement
         elif isinstance(statement, ast.ClassDef):
             yield from _outermost(statement.body)
-
-
-def _first_site_statement(file: File, function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
-    sites = _sites(file)
-    for statement in function.body:
-        if any(statement.lineno <= site <= (statement.end_lineno or 0) for site in sites):
-            break
-    return statement
 
 
 def _module_edits(file: File, text: str, imports: tuple[Edit, ...]) -> tuple[Edit, ...]:
