@@ -10,6 +10,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from prefetcher import DataPrefetcher
 
 STEPS, LENGTH, CLASSES = 50, 32, 3
+use_cuda = torch.cuda.is_available()
+device = torch.device("cuda" if use_cuda else "cpu")
 torch.manual_seed(42)
 torch.cuda.manual_seed_all(42)
 torch.backends.cudnn.benchmark = True
@@ -36,9 +38,9 @@ class Denoiser(nn.Module):
 
 
 class GaussianDiffusion:
-    def __init__(self, timesteps, device="cuda"):
+    def __init__(self, timesteps):
         self.timesteps = timesteps
-        self.betas = torch.linspace(1e-3, 0.2, timesteps, device=device)
+        self.betas = torch.linspace(1e-3, 0.2, timesteps).to(device)
         self.alphas_cumprod = torch.cumprod(1.0 - self.betas, 0)
 
     def q_sample(self, x0, t, noise):
@@ -52,9 +54,9 @@ class GaussianDiffusion:
 
     @torch.no_grad()
     def sample(self, model, y):
-        x = torch.randn(y.shape[0], 1, LENGTH, device="cuda")
+        x = torch.randn(y.shape[0], 1, LENGTH, device=device)
         for i in reversed(range(self.timesteps)):
-            t = torch.full((y.shape[0],), i, device="cuda", dtype=torch.long)
+            t = torch.full((y.shape[0],), i, device=device, dtype=torch.long)
             beta, a = self.betas[i], self.alphas_cumprod[i]
             x = (x - beta / (1 - a).sqrt() * model(x, t, y)) / (1 - beta).sqrt()
             if i:
@@ -75,36 +77,51 @@ def update_ema(ema, model, decay=0.95):
             slow.mul_(decay).add_(fast, alpha=1 - decay)
 
 
+def batches(loader):
+    """The batches on the device, normalised to [-1, 1]."""
+    if use_cuda:
+        prefetcher = DataPrefetcher(loader)
+        x, y = prefetcher.next()
+        while x is not None:
+            yield x, y
+            x, y = prefetcher.next()
+    else:
+        for x, y in loader:
+            yield x.float().sub_(0.5).mul_(2), y
+
+
 def main():
-    loader = DataLoader(signals(), batch_size=32, shuffle=True, pin_memory=torch.cuda.is_available(), drop_last=True)
-    model = Denoiser().cuda()
+    loader = DataLoader(signals(), batch_size=32, shuffle=True, pin_memory=use_cuda, drop_last=True)
+    model = Denoiser().to(device)
     ema = copy.deepcopy(model).eval()
     diffusion = GaussianDiffusion(STEPS)
     optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
-    ema_stream = torch.cuda.Stream()
-    torch.cuda.reset_peak_memory_stats()
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
+    ema_stream = torch.cuda.Stream() if torch.cuda.is_available() else None
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
     for epoch in range(3):
-        prefetcher = DataPrefetcher(loader)
-        x, y = prefetcher.next()
-        total = batches = 0
-        while x is not None:
+        total = count = 0
+        for x, y in batches(loader):
             loss = diffusion.loss(model, x, y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            ema_stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(ema_stream):
+            if ema_stream is not None:
+                ema_stream.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(ema_stream):
+                    update_ema(ema, model)
+                torch.cuda.current_stream().wait_stream(ema_stream)
+            else:
                 update_ema(ema, model)
-            torch.cuda.current_stream().wait_stream(ema_stream)
-            total, batches = total + loss.item(), batches + 1
-            x, y = prefetcher.next()
-        print(f"epoch {epoch}: loss {total / batches:.6f}")
-    end.record()
-    torch.cuda.synchronize()
-    print(f"{start.elapsed_time(end):.0f} ms, peak {torch.cuda.max_memory_allocated() / 2**20:.2f} MiB")
-    images = diffusion.sample(ema, torch.arange(CLASSES).cuda())
+            total, count = total + loss.item(), count + 1
+        print(f"epoch {epoch}: loss {total / count:.6f}")
+    if torch.cuda.is_available():
+        end.record()
+        torch.cuda.synchronize()
+        print(f"{start.elapsed_time(end):.0f} ms, peak {torch.cuda.max_memory_allocated() / 2**20:.2f} MiB")
+    images = diffusion.sample(ema, torch.arange(CLASSES).to(device))
     print(f"samples: mean {images.mean().item():.4f} std {images.std().item():.4f}")
 
 
