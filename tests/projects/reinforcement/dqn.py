@@ -29,10 +29,11 @@ args = parser.parse_args()
 
 random.seed(args.seed)
 np.random.seed(args.seed)
-torch.manual_seed(np.random.randint(1, 10000))
+seed = np.random.randint(1, 10000)
+torch.manual_seed(seed)
 if torch.cuda.is_available() and not args.disable_cuda:
     args.device = torch.device("cuda:%d" % args.gpu)
-    torch.cuda.manual_seed(np.random.randint(1, 10000))
+    torch.cuda.manual_seed(seed)
     torch.backends.cudnn.enabled = True
 else:
     args.device = torch.device("cpu")
