@@ -18,6 +18,10 @@ LAYERS = [
     aten.lstm.data,
     aten.gru.input,
     aten.gru.data,
+    aten.rnn_tanh.input,
+    aten.rnn_tanh.data,
+    aten.rnn_relu.input,
+    aten.rnn_relu.data,
     aten.lstm_cell.default,
     aten.gru_cell.default,
 ]

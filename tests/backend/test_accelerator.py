@@ -27,7 +27,7 @@ def test_device_count(run_python):
     assert run_python(count, NEURON_REF_DEVICES="5").stdout.strip() == "5"
 
 
-@pytest.mark.parametrize(("cores", "count"), [("0", 1), ("0,1", 2), ("0-3", 4), ("2-3,0", 3), ("0,9", 1)])
+@pytest.mark.parametrize(("cores", "count"), [("0", 1), ("2-3,0", 3), ("0,9", 1)])
 def test_visible_cores_limit_the_devices(run_python, cores, count):
     program = "import torch; print(torch.accelerator.device_count())"
     result = run_python(program, NEURON_REF_DEVICES="4", NEURON_RT_VISIBLE_CORES=cores)
