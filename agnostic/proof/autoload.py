@@ -9,6 +9,10 @@ import warnings
 
 RECORD = "TORCH_AGNOSTIC_RECORD"
 """The folder to which processes write what they record; nothing is recorded if it is not set."""
+STEPS = "TORCH_AGNOSTIC_STEPS"
+"""After how many optimizer steps a program is stopped."""
+STAND_IN = "TORCH_AGNOSTIC_STAND_IN"
+"""Set where the program is to believe that it has CUDA."""
 
 
 def autoload() -> None:

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -46,9 +47,11 @@ def rank() -> int:
 
 def place(frame: FrameType | None) -> tuple[str, int] | None:
     """File and line of `frame` if it is the program's own code, else None."""
-    if frame is None:
-        return None
-    name = os.path.realpath(frame.f_code.co_filename)
-    if name.startswith(NOT_THE_PROGRAM) or not os.path.isabs(frame.f_code.co_filename) and not os.path.exists(name):
-        return None
-    return name, frame.f_lineno
+    name = _own(frame.f_code.co_filename) if frame is not None else None
+    return (name, frame.f_lineno) if frame is not None and name is not None else None
+
+
+@cache
+def _own(filename: str) -> str | None:
+    path = os.path.realpath(filename)
+    return path if os.path.isfile(path) and not path.startswith(NOT_THE_PROGRAM) else None

@@ -9,17 +9,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agnostic.proof.autoload import RECORD
+from agnostic.proof.autoload import RECORD, STAND_IN
 
 BACKEND = "TORCH_AGNOSTIC_BACKEND"
 REAL = ("cuda", "xpu", "mps")
 """Devices that torch itself brings; for any other name the reference backend takes that name."""
+
+STANDING_IN = "stand-in"
+"""The name of the device on which the program believes that it has CUDA."""
 
 
 @dataclass
@@ -40,9 +42,12 @@ class Run:
 
     @property
     def traceback(self) -> str:
-        """The last traceback in the output, or the last lines."""
-        start = self.output.rfind("Traceback (most recent call last)")
-        return self.output[start:] if start >= 0 else "\n".join(self.output.splitlines()[-20:])
+        """The last traceback in the output that is not torchrun's own, or else the last lines."""
+        blocks = self.output.split("Traceback (most recent call last)")[1:]
+        own = [block for block in blocks if "ChildFailedError" not in block]
+        if own:
+            return "Traceback (most recent call last)" + own[-1]
+        return "\n".join(self.output.splitlines()[-20:])
 
 
 def environment(device: str, exact: bool = True) -> dict[str, str]:
@@ -55,7 +60,9 @@ def environment(device: str, exact: bool = True) -> dict[str, str]:
         return given
     given["CUDA_VISIBLE_DEVICES"] = ""  # a CUDA build must not find its GPU when another device is asked for
     given["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "1"
-    if device != "cpu":
+    if device == STANDING_IN:
+        given[STAND_IN] = "1"
+    elif device != "cpu":
         given[BACKEND] = device
         if exact:
             given.setdefault("NEURON_REF_RNG", "shared")
@@ -158,9 +165,4 @@ def _ranks(folder: Path) -> dict[int, list[dict[str, Any]]]:
     for events in sorted(journals, key=lambda events: events[0]["time"]):
         # A process learns its rank when it joins the group, so the last one it wrote is its own.
         ranks.setdefault(events[-1]["rank"], []).extend(events)
-    for events in ranks.values():
-        numbers: Counter[str] = Counter()
-        for event in events:
-            event["number"] = numbers[event["kind"]]
-            numbers[event["kind"]] += 1
     return dict(sorted(ranks.items()))

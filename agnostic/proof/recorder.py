@@ -26,10 +26,10 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from agnostic.proof import touches
+from agnostic.proof.autoload import STAND_IN, STEPS
 from agnostic.proof.journal import Journal, place
 
-STEPS = "TORCH_AGNOSTIC_STEPS"
-"""After how many optimizer steps a program is stopped."""
 ITEM, TOLIST = torch.Tensor.item, torch.Tensor.tolist  # the recorder's own reads are not to be recorded
 LONGEST = 64
 """Numbers of a `.tolist()` that are recorded; a longer list is data rather than a result."""
@@ -41,7 +41,7 @@ class Recorder:
     def __init__(self, journal: Journal, steps: int | None) -> None:
         self.journal = journal
         self.limit = steps
-        self.losses = self.steps = self.depth = 0
+        self.steps = self.depth = 0
         self.optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = weakref.WeakKeyDictionary()
         self.gradients: dict[int, float] = {}
         self.dtypes: set[str] = set()
@@ -53,8 +53,7 @@ class Recorder:
             for tensor in (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors):
                 if tensor.numel() == 1:
                     scale = getattr(tensor, "_loss_scale", 1.0)
-                    self.journal.write("loss", number=self.losses, value=number(tensor) / scale, scale=scale)
-                    self.losses += 1
+                    self.journal.write("loss", value=number(tensor) / scale, scale=scale, device=str(tensor.device))
         self.depth += 1
         try:
             return original(tensors, *args, **kwargs)
@@ -78,7 +77,6 @@ class Recorder:
             digest.update(parameter.cpu().contiguous().view(torch.uint8).numpy().tobytes() if parameter.numel() else b"")
         self.journal.write(
             "step",
-            number=self.steps,
             optimizer=self.optimizers.setdefault(optimizer, len(self.optimizers)),
             name=type(optimizer).__name__,
             gradient_norm=self.gradients.pop(id(optimizer), math.nan),
@@ -96,7 +94,7 @@ class Recorder:
         before = self.steps
         result = original(scaler, optimizer, *args, **kwargs)
         if self.steps == before:
-            self.journal.write("skip", number=self.steps, scale=scaler.get_scale())
+            self.journal.write("skip", scale=scaler.get_scale())
         return result
 
     def autocast(self, original: Callable, context: Any) -> Any:
@@ -118,7 +116,7 @@ class Recorder:
         if where and tensor.numel() <= LONGEST and not _is_worker() and tensor.dtype is not torch.bool:
             flat = TOLIST(tensor.detach().reshape(-1))
             if all(isinstance(one, int | float) for one in flat):
-                self.journal.write("read", values=[float(one) for one in flat], file=where[0], line=where[1])
+                self.journal.write("read", values=[float(one) for one in flat], device=str(tensor.device), file=where[0], line=where[1])
         return value
 
 
@@ -165,6 +163,11 @@ def start(folder: str) -> None:
     replace(torch.amp.autocast_mode.autocast, "__enter__", recorder.autocast)
     register_optimizer_step_pre_hook(recorder.before_step)
     register_optimizer_step_post_hook(recorder.after_step)
+    noticed = touches.watch(journal)
+    if os.environ.get(STAND_IN):
+        from agnostic.proof import stand_in
+
+        stand_in.install(journal, noticed)
     # Where a program hangs is asked for with this signal, just before it is killed.
     stacks = (Path(folder) / f"{os.getpid()}.stack").open("w")
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
