@@ -17,11 +17,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 OPTIONS = [
     click.option("--select", metavar="CODES", help="Only these rules: codes or prefixes, or ALL; by comma."),
     click.option("--ignore", metavar="CODES", help="Not these rules."),
-    click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files and folders; repeatable."),
+    click.option(
+        "--exclude", multiple=True, metavar="PATTERN", help="Leave out files and folders; repeatable."
+    ),
     click.option("--force-exclude", is_flag=True, help="Leave them out even where they are named as PATHS."),
     click.option("--target-torch", metavar="VERSION", help="Oldest torch to support, for example 2.10."),
     click.option("--profile", metavar="NAME", help="House style of the project, or `auto`."),
-    click.option("--assume-accelerator/--no-assume-accelerator", default=None, help="No need to run without one."),
+    click.option(
+        "--assume-accelerator/--no-assume-accelerator", default=None, help="No need to run without one."
+    ),
     click.option("--config", type=click.Path(path_type=Path), help="A TOML file instead of pyproject.toml."),
     click.option("--jobs", type=click.IntRange(1), help="Processes to use; default: one per processor."),
 ]
@@ -51,7 +55,11 @@ def _codes(text: str | None) -> tuple[str, ...]:
 
 
 def _refuse_unknown(settings: Settings) -> None:
-    prefixes = {*settings.select, *settings.ignore, *(c for codes in settings.per_file_ignores.values() for c in codes)}
+    prefixes = {
+        *settings.select,
+        *settings.ignore,
+        *(c for codes in settings.per_file_ignores.values() for c in codes),
+    }
     if prefixes - {"ALL"}:
         from agnostic.check import ENGINE_RULES
         from agnostic.rule import load

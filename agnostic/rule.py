@@ -8,7 +8,7 @@ import pkgutil
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import libcst as cst
 
@@ -94,16 +94,20 @@ class Ruleset:
     rules: dict[str, Rule]
     packages: tuple[str, ...]
     """The packages through which rules resolve names."""
-    evidence: str
-    """A pattern of further text that rules look at when they judge a place."""
+    evidence: tuple[str, ...]
+    """Patterns of further text that rules look at when they judge a place; each begins with plain text."""
     profile: Callable[[File], object]
     """Gives the house style of the project that a file belongs to."""
     known: Callable[[str, tuple[int, ...]], bool]
     """Whether a dotted name exists in a release of the packages."""
 
-    @property
-    def tokens(self) -> frozenset[str]:
-        return frozenset(token for rule in self.rules.values() for token in rule.tokens)
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The rules' tokens, without those that another one is part of."""
+        given = {token for rule in self.rules.values() for token in rule.tokens}
+        return tuple(
+            sorted(token for token in given if not any(one in token for one in given if one != token))
+        )
 
 
 @cache

@@ -40,7 +40,8 @@ def _parts(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(
         field.name
         for field in fields(kind)
-        if not any(word in field.name for word in _LAYOUT) or (field.name == "operator" and kind is cst.AugAssign)
+        if not any(word in field.name for word in _LAYOUT)
+        or (field.name == "operator" and kind is cst.AugAssign)
     )
 
 
@@ -62,16 +63,21 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+class Unreadable(Exception):
+    """The file cannot be analysed; the message says why."""
+
+
 class Tree:
     """A parsed text: walk, parents, spans.
 
-    `text` is what was parsed, line for line as long as `original`; spans are offsets into `original`.
+    `text` is what was parsed, line for line as long as the original, whose lines begin at `starts`;
+    spans are offsets into the original.
     """
 
-    def __init__(self, text: str, original: str) -> None:
+    def __init__(self, text: str, starts: list[int]) -> None:
         self.module = cst.parse_module(text)
         self._text = text
-        self._original = original
+        self._theirs = starts
         # By id: the hash of a node is a Python function, and these are asked millions of times.
         self._parents: dict[int, cst.CSTNode] = {}
         self._spans: dict[int, Span] | None = None
@@ -111,7 +117,7 @@ class Tree:
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands in the original text, parentheses around it left out.
 
-        Raises ValueError if libcst does not write the text as it read it, so that no place can be trusted.
+        Raises Unreadable if libcst does not write the text as it read it, so that no place can be trusted.
         """
         if self._spans is None:
             self._spans = self._locate()
@@ -122,9 +128,8 @@ class Tree:
         state = _Recorder(self.module.default_indent, self.module.default_newline)
         self.module._codegen(state)
         if "".join(state.tokens) != self._text:
-            raise ValueError("the parser does not reproduce this text exactly")
+            raise Unreadable("the parser does not reproduce this text exactly")
         self._ours = [0, *(newline.end() for newline in NEWLINE.finditer(self._text))]
-        self._theirs = [0, *(newline.end() for newline in NEWLINE.finditer(self._original))]
         return state.spans
 
     def _moved(self, offset: int) -> int:

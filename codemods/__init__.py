@@ -8,5 +8,5 @@ __all__ = ["EVIDENCE", "PACKAGES", "known", "profile"]
 PACKAGES = ("torch",)
 """The package through which the rules resolve names."""
 
-EVIDENCE = r"^[ \t]*(?:self\.)?\w*device\w*[ \t]*(?::[^=\n]+)?=(?!=)|\baccelerator\b|\bmanual_seed\b"
+EVIDENCE = (r"device\w*[ \t]*(?::[^=\n]+)?=(?!=)", r"accelerator\b", r"manual_seed\b")
 """What rules reuse or rely on besides their tokens: devices that are set, and code that is generic already."""

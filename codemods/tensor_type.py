@@ -46,10 +46,15 @@ QUOTED = re.compile(r"torch\.cuda\.(\w+Tensor)")
 ADVICE = "ask for `.dtype` and `.device.type`, or make tensors with `dtype=` and `device=`"
 
 
-@rule("AGN205", "Tensor")
+def _is_array(file: File, value: cst.BaseExpression) -> bool:
+    """Whether a value is what a function of NumPy gives."""
+    return isinstance(value, cst.Call) and (file.name(value.func) or "").startswith("numpy.")
+
+
+@rule("AGN205", "cuda")
 def check(node: cst.Attribute | cst.Name | cst.SimpleString, file: File) -> Iterator[Finding]:
     if isinstance(node, cst.SimpleString):
-        value = node.evaluated_value
+        value = file.string(node)
         if isinstance(value, str) and QUOTED.fullmatch(value) and not isinstance(file.parent(node), cst.Expr):
             yield Finding(node, f"`{value}` is a legacy CUDA type; {ADVICE}")
         return
@@ -69,7 +74,9 @@ def check(node: cst.Attribute | cst.Name | cst.SimpleString, file: File) -> Iter
     if all(isinstance(value, cst.Integer) for value in values):
         shape = file.source(values[0]) if len(values) == 1 else f"({', '.join(map(file.source, values))})"
         text = f"{torch}.empty({shape if values else 0}, {words})"
-    elif len(values) == 1 and isinstance(values[0], (cst.List, cst.ListComp)):
+    elif len(values) == 1 and file.source(values[0]).endswith((".size()", ".shape")):
+        text = f"{torch}.empty({file.source(values[0])}, {words})"
+    elif len(values) == 1 and (isinstance(values[0], (cst.List, cst.ListComp)) or _is_array(file, values[0])):
         text = f"{torch}.tensor({file.source(values[0])}, {words})"
     else:
         yield Finding(node, message)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agnostic.check import Diagnostic, check_bytes, unreadable
+from agnostic.check import FAILED, Diagnostic, about, check_bytes, unreadable
 from agnostic.config import Settings
 from agnostic.options import file_options, files
 from agnostic.output import FORMATS
@@ -29,11 +29,13 @@ def check_file(settings: dict[Path, Settings], path: Path) -> list[Diagnostic]:
 @click.option("--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule instead of listing them.")
 @click.pass_context
-def command(context: click.Context, output_format: str, statistics: bool, jobs: int | None, **given: Any) -> None:
+def command(
+    context: click.Context, output_format: str, statistics: bool, jobs: int | None, **given: Any
+) -> None:
     """Report CUDA lock-in in PATHS (default: the current folder)."""
     settings = dict(files(**given))
     found: list[Diagnostic] = []
-    for diagnostics in each(partial(check_file, settings), list(settings), _crashed, jobs):
+    for diagnostics in each(partial(check_file, settings), list(settings), _failed, jobs):
         found += diagnostics
     if statistics:
         click.echo(_statistics(found), nl=False)
@@ -46,8 +48,8 @@ def command(context: click.Context, output_format: str, statistics: bool, jobs: 
     context.exit(1 if found else 0)
 
 
-def _crashed(path: Path) -> list[Diagnostic]:
-    return [unreadable(path, "the parser crashed")]
+def _failed(path: Path, why: str) -> list[Diagnostic]:
+    return [about(FAILED, path, f"could not be checked: {why}; please report it")]
 
 
 def _statistics(found: list[Diagnostic]) -> str:
@@ -58,7 +60,9 @@ def _statistics(found: list[Diagnostic]) -> str:
         row[1] += one.applicability == "safe"
         row[2] += one.applicability == "unsafe"
     lines = [f"{'count':>7} {'safe':>6} {'unsafe':>7}  rule"]
-    for (code, name), (count, safe, unsafe) in sorted(counts.items(), key=lambda item: (-item[1][0], item[0])):
+    for (code, name), (count, safe, unsafe) in sorted(
+        counts.items(), key=lambda item: (-item[1][0], item[0])
+    ):
         lines.append(f"{count:7} {safe:6} {unsafe:7}  {code} {name}")
     return "\n".join(lines) + "\n"
 
@@ -68,7 +72,8 @@ def _summary(found: list[Diagnostic], files: int) -> str:
         return f"{files} file{'s' * (files != 1)} checked: nothing found."
     safe = sum(one.applicability == "safe" for one in found)
     unsafe = sum(one.applicability == "unsafe" for one in found)
-    text = f"{len(found)} finding{'s' * (len(found) != 1)} in {len({one.path for one in found})} of {files} files."
+    concerned = len({one.path for one in found})
+    text = f"{len(found)} finding{'s' * (len(found) != 1)} in {concerned} of {files} files."
     if safe or unsafe:
         fixes = [f"{safe} with `torch-agnostic fix --apply`"] * bool(safe)
         fixes += [f"{unsafe}{' more' * bool(safe)} with `--unsafe-fixes`"] * bool(unsafe)

@@ -66,7 +66,7 @@ def _compares(
     file: File, left: cst.BaseExpression, operator: cst.BaseCompOp, right: cst.BaseExpression, truth: bool
 ) -> bool:
     """`device.type == "cuda"`, `!= "cpu"`, and `device_count() > 0` the right way round."""
-    value = right.evaluated_value if isinstance(right, cst.SimpleString) else None
+    value = file.string(right)
     if value == "cuda" and isinstance(operator, (cst.Equal, cst.NotEqual)):
         return isinstance(operator, cst.Equal) == truth
     if value == "cpu" and isinstance(operator, (cst.Equal, cst.NotEqual)):
@@ -120,3 +120,20 @@ def _requires(file: File, decorator: cst.BaseExpression) -> bool:
             if name.endswith("skipUnless"):
                 return implies(file, test)
     return REQUIRES.search(file.source(decorator)) is not None
+
+
+def is_not_none(file: File, value: cst.BaseExpression) -> bool:
+    """Whether an expression is used under `if value:` or `if value is not None:`, alone or with other conditions."""
+    text = file.source(value)
+    below: cst.CSTNode = value
+    for above in file.ancestors(value):
+        if isinstance(above, (cst.If, cst.IfExp)) and below is above.body and _says_not_none(file, above.test, text):
+            return True
+        below = above
+    return False
+
+
+def _says_not_none(file: File, test: cst.BaseExpression, text: str) -> bool:
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _says_not_none(file, test.left, text) or _says_not_none(file, test.right, text)
+    return file.source(test) in (text, f"{text} is not None")

@@ -24,14 +24,20 @@ class Profile:
     """One house style. What is empty is written in the generic form."""
 
     name: str
+    packages: tuple[str, ...] = ()
+    """The project's packages: a file belongs to it that imports one, or is part of one."""
     text: str = ""
-    """A pattern on the text of a file that belongs to the project."""
+    """A further pattern on the text of a file that belongs to the project."""
     path: str = ""
     """A pattern on the path of a file in the project, for a style of tests or sources only."""
     device: str = ""
     """The expression for the device."""
     device_kind: Literal["device", "type"] = "type"
     """Whether that expression is a torch.device, or its type."""
+    constant: str = ""
+    """The name of the variable that a file keeps the device in."""
+    expression: str = ""
+    """What that variable is set to."""
     module: str = ""
     """The expression for the module that stands in for torch.cuda, with functions of the same names."""
     backend: str = ""
@@ -42,6 +48,8 @@ class Profile:
     """A function of torch.cuda -> the project's own call; `{device}` is its first argument."""
     decorators: dict[str, str] = field(default_factory=dict)
     """A decorator for CUDA -> the one for any accelerator."""
+    skip: str = ""
+    """The decorator that skips a test where there is no accelerator."""
     imports: dict[str, str] = field(default_factory=dict)
     """A name -> the module to import it from."""
 
@@ -69,9 +77,23 @@ def profile(file: File) -> Profile:
         return profiles()[wanted]
     path = file.path.as_posix()
     for one in profiles().values():
-        if one.text and re.search(one.text, file.text, re.MULTILINE) and re.search(one.path, path):
+        if _belongs(one, file) and re.search(one.path, path):
             return one
     return profiles()["generic"]
+
+
+def _belongs(profile: Profile, file: File) -> bool:
+    for package in profile.packages:
+        if f"/{package}/" in f"/{file.path.as_posix()}":
+            return True
+        if package in file.text and re.search(rf"^[ \t]*(?:from|import) {package}\b", file.text, re.MULTILINE):
+            return True
+    return bool(profile.text) and re.search(profile.text, file.text, re.MULTILINE) is not None
+
+
+def guess(file: File, words: str) -> str:
+    """Why words of the project are unsafe: nothing if a person has said which project it is."""
+    return f"the project must have `{words}`" if file.settings.profile == "auto" else ""
 
 
 def own_imports(file: File, text: str) -> tuple[Edit, ...]:
