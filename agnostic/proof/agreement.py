@@ -23,6 +23,7 @@ class Touch:
 
     file: str
     line: int
+    end: int
     what: str
     fatal: bool = False
 
@@ -98,7 +99,7 @@ def touches_in(folder: str) -> list[Touch]:
 
 
 def _touches(events: Iterable[dict[str, Any]]) -> list[Touch]:
-    return sorted({Touch(e["file"], e["line"], e["what"], e["fatal"]) for e in events if e["kind"] == "touch"})
+    return sorted({Touch(e["file"], e["line"], e["end"], e["what"], e["fatal"]) for e in events if e["kind"] == "touch"})
 
 
 def agreement(runs: Sequence[Run]) -> Agreement:
@@ -106,12 +107,13 @@ def agreement(runs: Sequence[Run]) -> Agreement:
     events = [event for run in runs for rank in run.ranks.values() for event in rank]
     touches = _touches(events)
     ran = {(event["file"], event["line"]) for event in events if event["kind"] == "line"}
-    touched = {(touch.file, touch.line) for touch in touches}
+    touched = {(touch.file, line) for touch in touches for line in range(touch.line, touch.end + 1)}
     files = sorted({file for file, _ in ran | touched})
     findings = {file: _findings(Path(file)) for file in files}
 
-    def codes(file: str, line: int) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.code for one in findings[file] if one.start.row <= line <= one.end.row))
+    def codes(touch: Touch) -> tuple[str, ...]:
+        near = (one for one in findings[touch.file] if one.start.row <= touch.end and touch.line <= one.end.row)
+        return tuple(dict.fromkeys(one.code for one in near))
 
     unconfirmed, confirmed = set(), 0
     for file in files:
@@ -123,7 +125,7 @@ def agreement(runs: Sequence[Run]) -> Agreement:
                 confirmed += 1
             else:
                 unconfirmed.add((file, one.start.row, one.code))
-    found = tuple((touch, codes(touch.file, touch.line)) for touch in touches)
+    found = tuple((touch, codes(touch)) for touch in touches)
     return Agreement(found, tuple(sorted(unconfirmed)), confirmed)
 
 

@@ -16,6 +16,8 @@ float32: another order of summation moves the last bits (1e-7), and training mul
 float16, bfloat16: autocast has other operator lists on each kind of device, and 11 and 8 bits of mantissa.
 """
 QUANTITIES = ("loss", "gradient norm", "parameter norm", "parameters", "value read")
+OF_ONE_DEVICE = ("loss scale", "devices")
+"""Compared only between two runs on devices of one name: a loss is scaled on some devices and not on others."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Parting:
 
     def __str__(self) -> str:
         where = f" (rank {self.rank})" if self.rank else ""
-        names = {"loss": "loss", "value read": "value read"}
-        what = f"{names.get(self.quantity, self.quantity + ' at optimizer step')} {self.number}{where}{self.place}"
+        at = "" if self.quantity in ("loss", "loss scale", "value read") else " at optimizer step"
+        what = f"{self.quantity}{at} {self.number}{where}{self.place}"
         return f"{what}: {_shown(self.left)} and {_shown(self.right)}"
 
 
@@ -116,12 +118,13 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
     apart: list[Parting] = []
     counts, largest = [0, 0, 0], 0.0
     for rank in left.ranks:
-        for quantity in QUANTITIES:
+        for quantity in QUANTITIES + OF_ONE_DEVICE * (left.device == right.device):
             pair = series(left.ranks[rank], quantity), series(right.ranks[rank], quantity)
             number = _first_difference(*pair, 0.0)
             if number is not None:
                 exact.append(_parting(quantity, rank, number, *pair))
-            number = number if quantity == "parameters" and tolerance == 0 else _first_difference(*pair, tolerance)
+            if quantity not in OF_ONE_DEVICE:
+                number = _first_difference(*pair, tolerance)
             if number is not None:
                 apart.append(_parting(quantity, rank, number, *pair))
             if quantity in COUNTED:
@@ -129,7 +132,7 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
             if quantity == "loss":
                 differences = (relative(a[0], b[0]) for a, b in zip(*pair, strict=False))
                 largest = max(largest, *differences, 0.0)
-    first = min(apart or exact, key=lambda one: (one.loss, QUANTITIES.index(one.quantity)), default=None)
+    first = min(apart or exact, key=lambda one: (one.loss, (QUANTITIES + OF_ONE_DEVICE).index(one.quantity)), default=None)
     outcome = "different" if apart else "within tolerance" if exact else "same"
     return verdict(outcome, parting=first, counts=tuple(counts), largest=largest)
 
@@ -152,6 +155,10 @@ def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float 
         match event["kind"], quantity:
             case "loss", "loss":
                 found.append((event["value"], losses, ""))
+            case "loss", "loss scale":
+                found.append((event["scale"], losses, ""))
+            case "step", "devices":
+                found.append((", ".join(event["devices"]), losses, ""))
             case "step", "gradient norm":
                 found.append((event["gradient_norm"], losses, f" ({event['name']})"))
             case "step", "parameter norm":

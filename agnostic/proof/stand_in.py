@@ -9,8 +9,11 @@ and for nothing else of CUDA: graphs, kernels and libraries raise.
 import contextlib
 import functools
 import os
+import re
 import sys
+import threading
 import time
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
@@ -18,9 +21,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from agnostic.proof.journal import Journal, place
-from agnostic.proof.touches import Touches
+from agnostic.proof.touches import Touches, source
 
-DEVICES = 2
+DEVICES = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+"""As many as there are processes, so that nothing is replicated over devices inside one."""
 
 
 class Stream:
@@ -71,18 +75,17 @@ class OnTheCPU(TorchFunctionMode):
         self.touches = touches
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = [*args, *(kwargs or {}).values()]
-        if any(type(one) is str and one.startswith("cuda") for one in given):
-            self.touches.note('a "cuda" device', _program(sys._getframe(1)))
-        if getattr(func, "__name__", "") == "device" and args and isinstance(args[0], str | int):
-            return func(*args, **(kwargs or {})) if isinstance(args[0], str) else torch.device(f"cuda:{args[0]}")
-        if getattr(func, "__name__", "") in ("to", "_parse_to"):
-            args = [on_cpu(one, number=True) if place_ else one for place_, one in enumerate(args)]
+        note_names(self.touches, [*args, *(kwargs or {}).values()])
+        name = getattr(func, "__name__", "")
+        if name == "device":
+            return func("cuda", args[0]) if args and type(args[0]) is int else func(*args, **(kwargs or {}))
+        if name in ("to", "_parse_to"):  # a bare number is a device there
+            args = [on_cpu(one, number=True) for one in args]
         return func(*map(on_cpu, args), **{name: on_cpu(one) for name, one in (kwargs or {}).items()})
 
 
 def on_cpu(value: Any, number: bool = False) -> Any:
-    """The CPU for a CUDA device or its name (and for a number, where that is a device); other values as they are."""
+    """The CPU for a CUDA device, its name, or, where `number` says so, its number; other values as they are."""
     if isinstance(value, torch.device) and value.type == "cuda":
         return CPU
     if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
@@ -91,13 +94,21 @@ def on_cpu(value: Any, number: bool = False) -> Any:
 
 
 CPU = torch.device("cpu")
+CUDA_NAME = re.compile(r"""["']cuda""")
+
+
+def note_names(touches: Touches, arguments: Iterable[Any]) -> None:
+    """Note a CUDA device that is named among the arguments of a call, if the program's line holds the name itself."""
+    names = [name for one in arguments for name in (one.values() if isinstance(one, dict) else [one])]
+    if any(type(name) is str and name.startswith("cuda") for name in names):
+        frame = _program(sys._getframe(2))
+        if frame is not None and CUDA_NAME.search(source(frame)):
+            touches.note('a "cuda" device', frame)
 
 
 def _program(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of the program's own code, if only torch is between it and `frame`."""
+    """The innermost frame of the program's own code."""
     while frame is not None and not place(frame):
-        if os.sep + "torch" + os.sep not in frame.f_code.co_filename:
-            return None
         frame = frame.f_back
     return frame
 
@@ -133,7 +144,7 @@ def install(journal: Journal, touches: Touches) -> None:
         _answer(owner, "cuda", touches, lambda self, *args, **kwargs: self)
     _answer(torch.Tensor, "pin_memory", None, lambda self, *args: self)
     _answer(torch.Tensor, "record_stream", None, lambda self, *args: None)
-    _translate(torch, "load")
+    _translate(touches, torch, "load")
     _process_groups(touches)
     OnTheCPU(touches).__enter__()
     _trace(journal)
@@ -158,12 +169,13 @@ def _answer(owner: Any, name: str, touches: Touches | None, answer: Any) -> None
     setattr(owner, name, answered)
 
 
-def _translate(owner: Any, name: str, **fixed: Any) -> None:
+def _translate(touches: Touches, owner: Any, name: str, **fixed: Any) -> None:
     """Have a function take the CPU where it is given a CUDA device in any argument, and `fixed` where it is given that."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def translated(*args: Any, **kwargs: Any) -> Any:
+        note_names(touches, [*args, *kwargs.values()])
         kwargs = {key: fixed[key] if key in fixed else on_cpu(value) for key, value in kwargs.items()}
         if isinstance(kwargs.get("map_location"), dict) or callable(kwargs.get("map_location")):
             kwargs["map_location"] = CPU
@@ -186,11 +198,11 @@ def _process_groups(touches: Touches) -> None:
         start("gloo", *args, **{**kwargs, "device_id": None})
 
     dist.init_process_group = dist.distributed_c10d.init_process_group = init_process_group
-    _translate(DistributedDataParallel, "__init__", device_ids=None, output_device=None)
-    _translate(dist, "barrier", device_ids=None)
-    _translate(dist, "broadcast_object_list")
-    _translate(device_mesh, "init_device_mesh")
-    _translate(device_mesh.DeviceMesh, "__init__")
+    _translate(touches, DistributedDataParallel, "__init__", device_ids=None, output_device=None)
+    _translate(touches, dist, "barrier", device_ids=None)
+    _translate(touches, dist, "broadcast_object_list")
+    _translate(touches, device_mesh, "init_device_mesh")
+    _translate(touches, device_mesh.DeviceMesh, "__init__")
 
 
 def _trace(journal: Journal) -> None:
@@ -206,7 +218,10 @@ def _trace(journal: Journal) -> None:
     def on_call(frame: FrameType, event: str, argument: Any) -> Any:
         return in_frame if place(frame) else None
 
-    import threading
-
     threading.settrace(on_call)
     sys.settrace(on_call)
+    running: FrameType | None = sys._getframe()
+    while running is not None:  # the code that imports torch is running already
+        if place(running):
+            running.f_trace = in_frame
+        running = running.f_back

@@ -5,9 +5,11 @@ CUDA or no NCCL (a `"cuda"` device, an `"nccl"` group). `stand_in` sees the devi
 """
 
 import functools
+import linecache
 import re
 import sys
 from collections.abc import Callable
+from itertools import islice
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
@@ -25,12 +27,26 @@ class Touches:
         self.journal = journal
         self.seen: set[tuple[str, str, int]] = set()
 
-    def note(self, what: str, frame: FrameType | None, fatal: bool = False) -> None:
+    def note(self, what: str, frame: FrameType | None) -> None:
         """Write that the code in `frame` uses `what`, if it is the program's own code."""
         where = place(frame)
         if where and (what, *where) not in self.seen:
             self.seen.add((what, *where))
-            self.journal.write("touch", what=what, file=where[0], line=where[1], fatal=fatal)
+            end = _lines(frame)[1]
+            self.journal.write("touch", what=what, file=where[0], line=where[1], end=end, fatal=False)
+
+
+def _lines(frame: FrameType | None) -> tuple[int, int]:
+    """First and last line of the expression that `frame` is in."""
+    assert frame is not None
+    positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return positions[0] or frame.f_lineno, positions[1] or frame.f_lineno
+
+
+def source(frame: FrameType) -> str:
+    """The text of the lines that `frame` is in."""
+    first, last = _lines(frame)
+    return "".join(linecache.getline(frame.f_code.co_filename, line) for line in range(first, last + 1))
 
 
 def watch(journal: Journal) -> Touches:
@@ -82,7 +98,7 @@ def _noting_the_last(hook: Callable, touches: Touches) -> Callable:
                 where = place(own.tb_frame)
                 assert where is not None
                 what = f"{kind.__name__}: {str(error).splitlines()[0][:160]}"
-                touches.journal.write("touch", what=what, file=where[0], line=own.tb_lineno, fatal=True)
+                touches.journal.write("touch", what=what, file=where[0], line=own.tb_lineno, end=own.tb_lineno, fatal=True)
         hook(kind, error, traceback)
 
     return hooked
