@@ -153,7 +153,7 @@ def check_text(
         else:
             candidate.place = len(wanted)
             wanted.append((rule, finding, candidate))
-            candidate.stays = refused.get(candidate.key, "")
+            candidate.stays = refused.get(candidate.key, "") or ruleset.veto(file, finding.node)
             if finding.unsafe and not unsafe:
                 candidate.stays = f"unsafe: {finding.unsafe}"
         candidates.append(candidate)

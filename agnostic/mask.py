@@ -20,7 +20,7 @@ IMPORT = re.compile(
 )
 IMPORTED = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 ASSIGNED = re.compile(
-    r"(?:(?:^|[;:])[ \t]*(\w+)[ \t]*(?::[^=\r\n]+)?=|(\w+)[ \t]*:=)[ \t]*([\w.]+)[ \t]*(?=[\r\n#;)]|$)",
+    r"(?:(?:^|[;:])[ \t]*(\w+)[ \t]*(?::[^=\r\n]+)?=|(\w+)[ \t]*:=)[ \t]*([\w.]+)[ \t]*(?=[\r\n#;)]|$|if\b)",
     re.MULTILINE,
 )
 
@@ -70,7 +70,7 @@ def imports(lines: Lines) -> Iterator[tuple[str, str]]:
 
 
 def assignments(lines: Lines, rows: Iterable[int]) -> Iterator[tuple[str, str]]:
-    """(name, value) of every `name = dotted.name` on these rows."""
+    """(name, value) of every `name = dotted.name`, also `... if condition`, on these rows."""
     for row in sorted(rows):
         for name, walrus, value in ASSIGNED.findall(lines.line(row)):
             yield name or walrus, value

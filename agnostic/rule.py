@@ -100,6 +100,8 @@ class Ruleset:
     """Gives the house style of the project that a file belongs to."""
     known: Callable[[str, tuple[int, ...]], bool]
     """Whether a dotted name exists in a release of the packages."""
+    veto: Callable[[File, cst.CSTNode], str]
+    """Why nothing may be changed at a node; empty if it may."""
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -116,4 +118,4 @@ def load(package: str = "codemods") -> Ruleset:
     home = importlib.import_module(package)
     for module in pkgutil.iter_modules(home.__path__):
         importlib.import_module(f"{package}.{module.name}")
-    return Ruleset(dict(sorted(_registered.items())), home.PACKAGES, home.EVIDENCE, home.profile, home.known)
+    return Ruleset(dict(sorted(_registered.items())), home.PACKAGES, home.EVIDENCE, home.profile, home.known, home.veto)

@@ -1,9 +1,10 @@
 """The knowledge: `api.toml` maps the CUDA-only API, each file here is one rule, `profiles` are house styles."""
 
 from codemods.knowledge.api import known
+from codemods.knowledge.guard import veto
 from codemods.knowledge.profile import profile
 
-__all__ = ["EVIDENCE", "PACKAGES", "known", "profile"]
+__all__ = ["EVIDENCE", "PACKAGES", "known", "profile", "veto"]
 
 PACKAGES = ("torch",)
 """The package through which the rules resolve names."""

@@ -71,6 +71,9 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     elif slot.kind == "value":
         torch, edits = root(file, literal)
         known = in_scope(file, literal)
+        if known is None and file.profile.expression:
+            known = device_at(file, literal)
+            edits = (*edits, *known.edits)
         if known is not None and not known.unsafe and index in (None, "0"):
             text = known.type
         else:

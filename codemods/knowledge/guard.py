@@ -137,3 +137,30 @@ def _says_not_none(file: File, test: cst.BaseExpression, text: str) -> bool:
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         return _says_not_none(file, test.left, text) or _says_not_none(file, test.right, text)
     return file.source(test) in (text, f"{text} is not None")
+
+
+def asks_for_cuda(file: File, node: cst.CSTNode) -> bool:
+    """Whether a node is reached only where a condition names CUDA: `devices == ["cuda"] and ...`."""
+    below = node
+    for above in file.ancestors(node):
+        match above:
+            case cst.BooleanOperation(left=left, operator=cst.And(), right=right) if below is right:
+                if re.search("[\"']cuda[\"']", file.source(left)):
+                    return True
+            case cst.If(test=test, body=body) | cst.IfExp(test=test, body=body) if below is body:
+                if re.search("[\"']cuda[\"']", file.source(test)):
+                    return True
+        below = above
+    return False
+
+
+def veto(file: File, node: cst.CSTNode) -> str:
+    """Why nothing may be changed at a node: TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13)."""
+    if "jit" in file.text:
+        for above in file.ancestors(node):
+            for decorator in getattr(above, "decorators", ()):
+                expression = decorator.decorator
+                name = file.name(expression.func if isinstance(expression, cst.Call) else expression) or ""
+                if name in ("torch.jit.script", "torch.jit.script_method", "torch.jit.export"):
+                    return "TorchScript has no `torch.accelerator`"
+    return ""

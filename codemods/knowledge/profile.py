@@ -83,6 +83,10 @@ def profile(file: File) -> Profile:
 
 
 def _belongs(profile: Profile, file: File) -> bool:
+    """Whether a file is part of a project, and not the one that defines the project's words."""
+    where = file.path.with_suffix("").as_posix()
+    if any(where.endswith(module.replace(".", "/")) for module in profile.imports.values()):
+        return False
     for package in profile.packages:
         if f"/{package}/" in f"/{file.path.as_posix()}":
             return True
@@ -111,19 +115,21 @@ def _binds(file: File, name: str) -> bool:
     return any(
         isinstance(one, (ast.Import, ast.ImportFrom)) and any((alias.asname or alias.name) == name for alias in one.names)
         or isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name == name
-        or isinstance(one, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in one.targets)
+        or isinstance(one, ast.Assign)
+        and any(isinstance(part, ast.Name) and part.id == name for target in one.targets for part in ast.walk(target))
         for one in file.ast.body
     )  # fmt: skip
 
 
 def _extend(file: File, module: str, name: str) -> Edit | None:
-    """Add a name to the file's import from a module, in order; the file may know it by another path."""
+    """Add a name to the file's import from a module, in order; test helpers may be known by another path."""
     from agnostic.rule import Edit
 
     last_part = module.rpartition(".")[2]
     for statement in file.ast.body:
-        same = isinstance(statement, ast.ImportFrom) and (statement.module or "").rpartition(".")[2] == last_part
-        if same and isinstance(statement, ast.ImportFrom):
+        if isinstance(statement, ast.ImportFrom) and (
+            statement.module == module or "testing" in last_part and (statement.module or "").endswith(last_part)
+        ):
             later = next((alias for alias in statement.names if alias.name > name), None)
             if later is not None:
                 at = file.lines[later.lineno - 1] + later.col_offset

@@ -9,6 +9,7 @@ from typing import Literal
 import libcst as cst
 
 from agnostic.file import File
+from codemods.knowledge.api import lookup
 from codemods.knowledge.guard import has_accelerator
 
 Kind = Literal["device", "type", "default", "value", "text", "report"]
@@ -88,6 +89,9 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
         return _default_of(file, call, position) if method in ("get", "pop") else TEXT
     if method == "add_argument" or called.startswith(("click.", "typer.", "dataclasses.")):
         return Slot("default") if keyword in ("default", None) and keyword else TEXT
+    if called.startswith("torch.cuda."):
+        entry = lookup(called)
+        return Slot("device") if entry is not None and entry.to else TEXT
     if called in TAKES_TYPE and (keyword in ("device_type", "device") or (keyword is None and position == 0)):
         return Slot("type")
     if called == "getattr" or (isinstance(call.func, cst.Name) and call.func.value == "getattr"):
@@ -102,8 +106,6 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
         known = called.startswith("torch.") or method in METHODS
         return Slot("device", "" if known else _stranger(file, call))
     if keyword is None and method in METHODS and position == 0:
-        return Slot("device")
-    if keyword is None and called.startswith("torch.cuda."):
         return Slot("device")
     if method == "append" and file.source(call.func).lower().endswith("devices.append"):
         return Slot("value", "it is in a list of devices, which others may compare with a literal")
@@ -181,12 +183,7 @@ def _entry(file: File, element: cst.DictElement) -> Slot:
 def _element(file: File, element: cst.CSTNode) -> Slot:
     """A member of a list or tuple: left if the list names several kinds of device."""
     listed = file.parent(element)
-    values = {
-        (file.string(one) or "").partition(":")[0]
-        for one in file.below(listed)
-        if isinstance(one, cst.SimpleString)
-    } if listed is not None else set()  # fmt: skip
-    if len(values & VENDORS - {"cpu"}) > 1:
+    if listed is None or len(_vendors(file, listed)) > 1 or len(_vendors(file, file.statement(listed))) > 1:
         return TEXT
     above = file.parent(listed) if listed is not None else None
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
@@ -196,6 +193,13 @@ def _element(file: File, element: cst.CSTNode) -> Slot:
     if isinstance(above, cst.Assign) and file.source(above.targets[0].target).lower().endswith("devices"):
         return Slot("value", "it is in a list of devices, which others may compare with a literal")
     return _expected(file, element)
+
+
+def _vendors(file: File, node: cst.CSTNode) -> set[str]:
+    """The kinds of accelerator that literals below a node name; of a compound statement, none."""
+    if isinstance(node, cst.BaseCompoundStatement):
+        return set()
+    return {(file.string(one) or "").partition(":")[0] for one in file.below(node)} & VENDORS - {"cpu"}
 
 
 def _expected(file: File, node: cst.CSTNode) -> Slot:
