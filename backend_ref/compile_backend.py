@@ -47,8 +47,10 @@ def neuron(
         DynamicShapeError: in strict mode, the graph has symbolic sizes.
     """
     from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
+    from torch._guards import detect_fake_mode
+    from torch._inductor.compile_fx import partition_fn
     from torch._inductor.decomposition import select_decomp_table
+    from torch._inductor.virtualized import V
 
     for name, value in (("mode", None if mode == "default" else mode), ("options", options)):
         if value:
@@ -57,11 +59,19 @@ def neuron(
     backend = aot_autograd(
         fw_compiler=functools.partial(_compile_graph, is_backward=False),
         bw_compiler=functools.partial(_compile_graph, is_backward=True),
-        inference_compiler=functools.partial(_compile_graph, is_inference=True),
+        inference_compiler=_compile_for_inference,
         decompositions=select_decomp_table(),
-        partition_fn=min_cut_rematerialization_partition,
+        partition_fn=partition_fn,  # also runs the passes that replace random operators
     )
-    return backend(graph_module, example_inputs)
+    with V.set_fake_mode(detect_fake_mode(example_inputs)):
+        return backend(graph_module, example_inputs)
+
+
+def _compile_for_inference(graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Any:
+    from torch._inductor.compile_fx import _recursive_joint_graph_passes
+
+    graph_module = _recursive_joint_graph_passes(graph_module)  # there is no partition to run them
+    return _compile_graph(graph_module, example_inputs, is_inference=True)
 
 
 def _note_shapes(example_inputs: Sequence[Any]) -> None:
@@ -87,6 +97,7 @@ def _is_on_device(value: Any) -> bool:
 
 def _retarget(graph_module: torch.fx.GraphModule, fake_mode: Any, example_inputs: Sequence[Any]) -> list[Any]:
     """Replace the device by the CPU in the graph, and recompute its metadata on CPU fakes with the same strides."""
+    from torch._inductor.fx_passes.post_grad import view_to_reshape
     from torch.fx.passes.fake_tensor_prop import FakeTensorProp
     from torch.utils._pytree import tree_map
 
@@ -108,6 +119,8 @@ def _retarget(graph_module: torch.fx.GraphModule, fake_mode: Any, example_inputs
                     node.args = tree_map(cpu_device, node.args)
                     node.kwargs = tree_map(cpu_device, node.kwargs)
             module.recompile()
+    # The CPU's convolutions choose other strides than the ones that were traced, so a view may need a copy.
+    view_to_reshape(graph_module)
     inputs = [cpu_fake(value) for value in example_inputs]
     FakeTensorProp(graph_module, fake_mode).propagate_dont_convert_inputs(*inputs)
     return inputs
