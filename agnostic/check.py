@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agnostic.config import Settings
-from agnostic.rule import Edit, Finding, Rule, Ruleset, load
+from agnostic.rule import Edit, Finding, Rule, Ruleset, declared, load, shortest
 from agnostic.settle import Candidate, settle
 from agnostic.suppress import Suppression, suppressions
 
@@ -85,19 +84,18 @@ def read(path: Path, data: bytes) -> Source:
 
 
 @cache
-def _screen(tokens: tuple[str, ...]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(re.escape(token.encode()) for token in tokens))
+def _screen() -> tuple[bytes, ...]:
+    return tuple(token.encode() for token in shortest(token for one in declared().values() for token in one))
 
 
-def may_concern(data: bytes, ruleset: Ruleset) -> bool:
-    """Whether the file holds a token of any rule; a file without one is done."""
-    return _screen(ruleset.tokens).search(data) is not None or b"agnostic:" in data
+def may_concern(data: bytes) -> bool:
+    """Whether a file holds a token of any rule, or a comment for us; a file without is done."""
+    return any(token in data for token in _screen()) or b"agnostic:" in data
 
 
 def check_bytes(path: Path, data: bytes, settings: Settings, whole: bool = False) -> list[Diagnostic]:
     """Everything there is to say about a file. Never raises for what the file contains."""
-    ruleset = load()
-    if not may_concern(data, ruleset):
+    if not may_concern(data):
         return []
     try:
         source = read(path, data)

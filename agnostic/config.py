@@ -101,11 +101,16 @@ def find_root(start: Path) -> tuple[Path, Path | None]:
     start = start.absolute()
     for folder in (start, *start.parents) if start.is_dir() else start.parents:
         candidate = folder / "pyproject.toml"
-        if candidate.is_file() and "torch-agnostic" in _table(candidate).get("tool", {}):
+        if has_table(candidate):
             return folder, candidate
         if (folder / ".git").exists():
             return folder, None
     return (start if start.is_dir() else start.parent), None
+
+
+def has_table(path: Path) -> bool:
+    """Whether a pyproject.toml configures this tool."""
+    return path.is_file() and "torch-agnostic" in _table(path).get("tool", {})
 
 
 def _table(path: Path) -> dict[str, Any]:
