@@ -73,12 +73,16 @@ class Verdict:
             return f"{pair}: same, bit for bit ({seen})"
         if self.outcome == "within tolerance":
             assert self.parting is not None
-            since = f"bit for bit up to {self.parting}" if self.parting.loss else f"from the start ({self.parting})"
-            return (
-                f"{pair}: same within tolerance {self.rtol:g}, {since}; losses differ by at most {self.largest:.2g} ({seen})"
+            since = (
+                f"bit for bit up to {self.parting}"
+                if self.parting.loss
+                else f"from the start ({self.parting})"
             )
+            return f"{pair}: same within tolerance {self.rtol:g}, {since}; losses differ by at most {self.largest:.2g} ({seen})"
         if self.outcome == "different":
-            return f"{pair}: different" + (f", from {self.parting} on" if self.parting else f": {self.reason}")
+            return f"{pair}: different" + (
+                f", from {self.parting} on" if self.parting else f": {self.reason}"
+            )
         return f"{pair}: no comparison: {self.reason}"
 
 
@@ -96,7 +100,9 @@ def _events(*runs: Run) -> Iterator[dict[str, Any]]:
             yield from events
 
 
-def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None) -> Verdict:
+def compare(
+    left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None
+) -> Verdict:
     """Compare two runs of a program. `rtol` is the relative tolerance; None takes it from the precision seen."""
     names = labels or (left.device, right.device)
     tolerance = RTOL[precision(left, right)] if rtol is None else rtol
@@ -108,12 +114,19 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
         if run.status != "ended":
             return verdict("no comparison", reason=f"on {name} the program {STATUS[run.status]}")
     if not any(event["kind"] in ("loss", "step", "read") for event in _events(left, right)):
-        return verdict("no comparison", reason="no loss was back-propagated and no value was read from a tensor")
+        return verdict(
+            "no comparison", reason="no loss was back-propagated and no value was read from a tensor"
+        )
     for name, run in zip(names, (left, right), strict=True):
         if run.device != "cpu" and (used := devices(run)) and not any(run.device in one for one in used):
-            return verdict("different", reason=f"on {name} nothing was done on the device; it computed on {', '.join(used)}")
+            return verdict(
+                "different",
+                reason=f"on {name} nothing was done on the device; it computed on {', '.join(used)}",
+            )
     if list(left.ranks) != list(right.ranks):
-        return verdict("different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something")
+        return verdict(
+            "different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something"
+        )
     exact: list[Parting] = []
     apart: list[Parting] = []
     counts, largest = [0, 0, 0], 0.0
@@ -132,7 +145,11 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
             if quantity == "loss":
                 differences = (relative(a[0], b[0]) for a, b in zip(*pair, strict=False))
                 largest = max(largest, *differences, 0.0)
-    first = min(apart or exact, key=lambda one: (one.loss, (QUANTITIES + OF_ONE_DEVICE).index(one.quantity)), default=None)
+    first = min(
+        apart or exact,
+        key=lambda one: (one.loss, (QUANTITIES + OF_ONE_DEVICE).index(one.quantity)),
+        default=None,
+    )
     outcome = "different" if apart else "within tolerance" if exact else "same"
     return verdict(outcome, parting=first, counts=tuple(counts), largest=largest)
 

@@ -119,7 +119,9 @@ def record(
         seconds = time.monotonic() - start
         text = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
         stacks = "\n".join(path.read_text() for path in sorted(folder.glob("*.stack")) if path.stat().st_size)
-        run = Run(device, _status(returncode, text), returncode, seconds, text[-20000:], _ranks(folder), stacks)
+        run = Run(
+            device, _status(returncode, text), returncode, seconds, text[-20000:], _ranks(folder), stacks
+        )
     return run
 
 

@@ -116,9 +116,29 @@ def _program(frame: FrameType | None) -> FrameType | None:
 def install(journal: Journal, touches: Touches) -> None:
     """Make this process believe in CUDA, and note the lines of the program that run."""
     cuda = torch.cuda
-    nothing = {"synchronize", "set_device", "empty_cache", "ipc_collect", "reset_peak_memory_stats", "manual_seed"}
-    nothing |= {"manual_seed_all", "init", "set_stream", "reset_max_memory_allocated", "set_rng_state", "seed_all"}
-    zero = {"current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"}
+    nothing = {
+        "synchronize",
+        "set_device",
+        "empty_cache",
+        "ipc_collect",
+        "reset_peak_memory_stats",
+        "manual_seed",
+    }
+    nothing |= {
+        "manual_seed_all",
+        "init",
+        "set_stream",
+        "reset_max_memory_allocated",
+        "set_rng_state",
+        "seed_all",
+    }
+    zero = {
+        "current_device",
+        "memory_allocated",
+        "max_memory_allocated",
+        "memory_reserved",
+        "max_memory_reserved",
+    }
     answers: dict[str, Any] = {
         **{name: lambda *args, **kwargs: None for name in nothing},
         **{name: lambda *args, **kwargs: 0 for name in zero},
@@ -136,7 +156,11 @@ def install(journal: Journal, touches: Touches) -> None:
         "device": lambda *args: contextlib.nullcontext(),
         "Stream": Stream,
         "Event": Event,
-        **{name: getattr(torch, name) for name in dir(cuda) if name.endswith("Tensor") and hasattr(torch, name)},
+        **{
+            name: getattr(torch, name)
+            for name in dir(cuda)
+            if name.endswith("Tensor") and hasattr(torch, name)
+        },
     }
     for name, answer in answers.items():
         setattr(cuda, name, answer)
@@ -179,7 +203,9 @@ def _translate(touches: Touches, owner: Any, name: str, **fixed: Any) -> None:
         kwargs = {key: fixed[key] if key in fixed else on_cpu(value) for key, value in kwargs.items()}
         if isinstance(kwargs.get("map_location"), dict) or callable(kwargs.get("map_location")):
             kwargs["map_location"] = CPU
-        return original(*(str(on_cpu(one)) if isinstance(one, str) else on_cpu(one) for one in args), **kwargs)
+        return original(
+            *(str(on_cpu(one)) if isinstance(one, str) else on_cpu(one) for one in args), **kwargs
+        )
 
     setattr(owner, name, translated)
 

@@ -98,7 +98,9 @@ def _noting_the_last(hook: Callable, touches: Touches) -> Callable:
                 where = place(own.tb_frame)
                 assert where is not None
                 what = f"{kind.__name__}: {str(error).splitlines()[0][:160]}"
-                touches.journal.write("touch", what=what, file=where[0], line=own.tb_lineno, end=own.tb_lineno, fatal=True)
+                touches.journal.write(
+                    "touch", what=what, file=where[0], line=own.tb_lineno, end=own.tb_lineno, fatal=True
+                )
         hook(kind, error, traceback)
 
     return hooked
