@@ -64,7 +64,9 @@ def projects() -> dict[str, Project]:
 
 
 def has_recorder() -> bool:
-    """Whether the entry points of torch-agnostic are there, through which the backend and the recorder come in."""
+    """Whether the entry points of torch-agnostic are there, through which the backend and the recorder come
+    in.
+    """
     return any(point.value.startswith("agnostic.proof") for point in entry_points(group="torch.backends"))
 
 

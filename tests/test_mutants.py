@@ -15,7 +15,9 @@ from agnostic.proof.program import Run
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not has_recorder(), reason="torch-agnostic is not installed (`pip install -e .[test]`)"),
+    pytest.mark.skipif(
+        not has_recorder(), reason="torch-agnostic is not installed (`pip install -e .[test]`)"
+    ),
 ]
 
 
@@ -31,12 +33,30 @@ class Mutant:
     shows: str
     """What the verdict says."""
     beside: str = "reference"
-    """`reference`: another run of the right rewrite on the same device; `cpu`: the mutant itself on the CPU."""
+    """`reference`: another run of the right rewrite on the same device; `cpu`: the mutant itself on the
+    CPU.
+    """
 
 
 MUTANTS = [
-    Mutant("a seed is dropped", "image_classifier", "main.py", "torch.manual_seed(args.seed)", "pass", "loss 0", "cpu"),
-    Mutant("a .to is missing", "image_classifier", "main.py", "Net().to(device)", "Net()", "the program failed", "cpu"),
+    Mutant(
+        "a seed is dropped",
+        "image_classifier",
+        "main.py",
+        "torch.manual_seed(args.seed)",
+        "pass",
+        "loss 0",
+        "cpu",
+    ),
+    Mutant(
+        "a .to is missing",
+        "image_classifier",
+        "main.py",
+        "Net().to(device)",
+        "Net()",
+        "the program failed",
+        "cpu",
+    ),
     Mutant(
         "the labels stay on the CPU",
         "image_classifier",
@@ -56,9 +76,21 @@ MUTANTS = [
         "cpu",
     ),
     Mutant(
-        "dropout stays on in evaluation", "image_classifier", "main.py", "model.eval()", "model.train()", "value read"
+        "dropout stays on in evaluation",
+        "image_classifier",
+        "main.py",
+        "model.eval()",
+        "model.train()",
+        "value read",
     ),
-    Mutant("GradScaler is disabled", "gpt_trainer", "train.py", "enabled=(args.dtype", "enabled=(not args.dtype", "loss scale 0"),
+    Mutant(
+        "GradScaler is disabled",
+        "gpt_trainer",
+        "train.py",
+        "enabled=(args.dtype",
+        "enabled=(not args.dtype",
+        "loss scale 0",
+    ),
     Mutant(
         "gradients are clipped before they are unscaled",
         "gpt_trainer",
@@ -67,14 +99,60 @@ MUTANTS = [
         "",
         "gradient norm",
     ),
-    Mutant("autocast is left out", "gpt_trainer", "train.py", "        with ctx:\n            _, loss = model(X, Y)\n            loss", "        with nullcontext():\n            _, loss = model(X, Y)\n            loss", "loss 0"),
-    Mutant("the learning rate is another", "diffusion", "train.py", "lr=4e-3", "lr=4e-4", "parameter norm at optimizer step 0"),
-    Mutant("batches come in another order", "diffusion", "train.py", "shuffle=True", "shuffle=False", "loss 0"),
-    Mutant("the loss is scaled", "diffusion", "train.py", "loss.backward()", "(2 * loss).backward()", "loss 0"),
-    Mutant("gradients are not set to zero", "diffusion", "train.py", "optimizer.zero_grad()", "pass", "gradient norm at optimizer step 1"),
-    Mutant("averaged weights are not averaged", "diffusion", "train.py", "                    update_ema(ema, model)", "                    pass", "value read"),
-    Mutant("all ranks take device 0", "ddp_trainer", "train_ddp.py", "gpu_id, world_size):\n        self.gpu_id = gpu_id", "gpu_id, world_size):\n        gpu_id = 0\n        self.gpu_id = gpu_id", "devices"),
-    Mutant("gradients are never reduced", "ddp_trainer", "train_ddp.py", "with nullcontext() if last else self.model.no_sync():", "with self.model.no_sync():", "gradient norm"),
+    Mutant(
+        "autocast is left out",
+        "gpt_trainer",
+        "train.py",
+        "        with ctx:\n            _, loss = model(X, Y)\n            loss",
+        "        with nullcontext():\n            _, loss = model(X, Y)\n            loss",
+        "loss 0",
+    ),
+    Mutant(
+        "the learning rate is another",
+        "diffusion",
+        "train.py",
+        "lr=4e-3",
+        "lr=4e-4",
+        "parameter norm at optimizer step 0",
+    ),
+    Mutant(
+        "batches come in another order", "diffusion", "train.py", "shuffle=True", "shuffle=False", "loss 0"
+    ),
+    Mutant(
+        "the loss is scaled", "diffusion", "train.py", "loss.backward()", "(2 * loss).backward()", "loss 0"
+    ),
+    Mutant(
+        "gradients are not set to zero",
+        "diffusion",
+        "train.py",
+        "optimizer.zero_grad()",
+        "pass",
+        "gradient norm at optimizer step 1",
+    ),
+    Mutant(
+        "averaged weights are not averaged",
+        "diffusion",
+        "train.py",
+        "                    update_ema(ema, model)",
+        "                    pass",
+        "value read",
+    ),
+    Mutant(
+        "all ranks take device 0",
+        "ddp_trainer",
+        "train_ddp.py",
+        "gpu_id, world_size):\n        self.gpu_id = gpu_id",
+        "gpu_id, world_size):\n        gpu_id = 0\n        self.gpu_id = gpu_id",
+        "devices",
+    ),
+    Mutant(
+        "gradients are never reduced",
+        "ddp_trainer",
+        "train_ddp.py",
+        "with nullcontext() if last else self.model.no_sync():",
+        "with self.model.no_sync():",
+        "gradient norm",
+    ),
 ]
 
 
@@ -115,7 +193,9 @@ def test_a_wrong_rewrite_is_told_from_the_right_one(
     assert mutant.shows in str(verdict)
 
 
-def test_the_right_rewrite_is_the_same_when_it_is_run_again(right: Path, reference: Callable[[Project], Run]) -> None:
+def test_the_right_rewrite_is_the_same_when_it_is_run_again(
+    right: Path, reference: Callable[[Project], Run]
+) -> None:
     for name in sorted({mutant.project for mutant in MUTANTS}):
         verdict = compare(reference(projects()[name]), projects()[name].run(right, "neuron"), 0)
         assert verdict.outcome == "same", str(verdict)

@@ -1,4 +1,6 @@
-"""The proof: projects that are hard-coded to CUDA fail on another device, and their rewrite learns what they learn."""
+"""The proof: projects that are hard-coded to CUDA fail on another device, and their rewrite learns what
+they learn.
+"""
 
 from __future__ import annotations
 

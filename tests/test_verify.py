@@ -30,9 +30,19 @@ def run(device: str, losses: Iterable[float], status: str = "ended", **more: obj
     for number, loss in enumerate(losses):
         events.append({"kind": "loss", "value": loss, "scale": more.get("scale", 1.0), "device": where})
         step = {"name": "SGD", "gradient_norm": loss * 2, "parameter_norm": 1.0, "digest": f"{loss!r}"}
-        events.append({"kind": "step", **step, "devices": [where], "dtypes": [str(more.get("dtype", "float32"))]})
+        events.append(
+            {"kind": "step", **step, "devices": [where], "dtypes": [str(more.get("dtype", "float32"))]}
+        )
         if "reads" in more:
-            events.append({"kind": "read", "values": [more["reads"][number]], "file": "a.py", "line": 3, "device": where})  # type: ignore[index]
+            events.append(
+                {
+                    "kind": "read",
+                    "values": [more["reads"][number]],
+                    "file": "a.py",
+                    "line": 3,
+                    "device": where,
+                }
+            )  # type: ignore[index]
     return Run(device, status, 0, 1.0, "", {0: events} if events else {})
 
 
@@ -78,7 +88,9 @@ def test_a_loss_scale_counts_between_runs_on_one_kind_of_device_only() -> None:
     assert compare(run("cpu", [1.0]), scaled).outcome == "same"
 
 
-@pytest.mark.parametrize(("status", "text"), [("failed", "failed"), ("hung", "in time"), ("asked", "asked for input")])
+@pytest.mark.parametrize(
+    ("status", "text"), [("failed", "failed"), ("hung", "in time"), ("asked", "asked for input")]
+)
 def test_a_program_that_did_not_end_is_no_comparison(status: str, text: str) -> None:
     verdict = compare(run("cpu", [1.0]), run("neuron", [1.0], status))
     assert not verdict.good
@@ -119,7 +131,13 @@ def test_one_setting_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_programs_are_started_as_python_starts_them() -> None:
     assert command_line(["train.py", "--lr", "1"], 1) == [sys.executable, "train.py", "--lr", "1"]
-    assert command_line(["-m", "pkg", "x"], 2)[-5:] == ["--standalone", "--nproc-per-node=2", "-m", "pkg", "x"]
+    assert command_line(["-m", "pkg", "x"], 2)[-5:] == [
+        "--standalone",
+        "--nproc-per-node=2",
+        "-m",
+        "pkg",
+        "x",
+    ]
     assert command_line(["torchrun", "train.py"], 1) == ["torchrun", "train.py"]
 
 
@@ -141,7 +159,18 @@ for step in range(STEPS):
 def verify(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess:
     """Run `verify` on a program, on the CPU only, against the report in the same folder."""
     (folder / "train.py").write_text(source)
-    command = [sys.executable, "-m", "agnostic", "verify", "--on", "cpu", "--output", "out", *options, "train.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "agnostic",
+        "verify",
+        "--on",
+        "cpu",
+        "--output",
+        "out",
+        *options,
+        "train.py",
+    ]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
@@ -172,7 +201,10 @@ def test_a_program_is_stopped_after_some_steps(tmp_path: Path) -> None:
     [
         ("raise ValueError('broken data')", ["on cpu the program failed", "ValueError: broken data"]),
         ("name = input('Which run? ')", ["on cpu the program asked for input", "train.py"]),
-        ("import time\ndef wait_for_ever():\n    time.sleep(10**6)\nwait_for_ever()", ["in time", "wait_for_ever"]),
+        (
+            "import time\ndef wait_for_ever():\n    time.sleep(10**6)\nwait_for_ever()",
+            ["in time", "wait_for_ever"],
+        ),
     ],
     ids=["fails", "asks", "hangs"],
 )
@@ -203,9 +235,16 @@ def test_evaluation_accumulation_and_several_optimizers(tmp_path: Path) -> None:
 @needs_recorder
 @pytest.mark.slow
 def test_where_a_program_reaches_for_cuda_is_listed_beside_the_findings(tmp_path: Path) -> None:
-    source = HEADER + "torch.cuda.empty_cache()\nname = 'cuda'\nreach = getattr(torch, name).manual_seed\nreach(0)\n"
+    source = (
+        HEADER
+        + "torch.cuda.empty_cache()\nname = 'cuda'\nreach = getattr(torch, name).manual_seed\nreach(0)\n"
+    )
     result = verify(tmp_path, source + LOOP.replace("STEPS", "1"), "--reference", reference(tmp_path))
-    lines = {line.partition(":")[2].partition(":")[0]: line for line in result.stdout.splitlines() if "train.py:" in line}
+    lines = {
+        line.partition(":")[2].partition(":")[0]: line
+        for line in result.stdout.splitlines()
+        if "train.py:" in line
+    }
     assert "torch.cuda.empty_cache  [AGN101]" in lines["6"]
     assert "torch.cuda.manual_seed  [MISSED by the linter: seed should report it]" in lines["8"]
 
@@ -213,7 +252,9 @@ def test_where_a_program_reaches_for_cuda_is_listed_beside_the_findings(tmp_path
 @needs_recorder
 @pytest.mark.slow
 def test_run_keeps_the_status_and_lists_touches(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import sys, torch\ntorch.cuda.manual_seed(1)\nprint(sys.argv)\nsys.exit(3)\n")
+    (tmp_path / "train.py").write_text(
+        "import sys, torch\ntorch.cuda.manual_seed(1)\nprint(sys.argv)\nsys.exit(3)\n"
+    )
     command = [sys.executable, "-m", "agnostic", "run", "--on", "cpu", "train.py", "--lr", "1"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 3

@@ -49,10 +49,10 @@ def command(
 ) -> None:
     """Run a program once per device, unchanged, and compare what it learns.
 
-    Each scalar loss that is back-propagated, the norm of the gradients and the parameters at each optimizer step, and
-    the numbers that the program reads from tensors are compared. They are the same, the same within the tolerance
-    from some step on, or different. Tolerance by default: 1e-4 in float32, 2e-2 where one of the runs used float16 or
-    bfloat16; `--rtol 0` asks for equality bit by bit.
+    Each scalar loss that is back-propagated, the norm of the gradients and the parameters at each optimizer
+    step, and the numbers that the program reads from tensors are compared. They are the same, the same
+    within the tolerance from some step on, or different. Tolerance by default: 1e-4 in float32, 2e-2 where
+    one of the runs used float16 or bfloat16; `--rtol 0` asks for equality bit by bit.
 
     Standard input is closed. Exit status: 0 if the same, 1 if not, 2 if verify itself failed.
     """

@@ -14,7 +14,9 @@ from agnostic.output import shown
 from agnostic.proof.program import Run
 
 QUIET = ("AGN3", "AGN6", "AGN7", "AGN9", "AGN206", "AGN408", "AGN503")
-"""Findings that no run can confirm: comparisons, switches, environment, tests, defaults and names in strings."""
+"""Findings that no run can confirm: comparisons, switches, environment, tests, defaults and names in
+strings.
+"""
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +55,9 @@ class Agreement:
 
     @property
     def precision(self) -> float | None:
-        """The share of the findings in lines that ran which touched CUDA; None where no lines were recorded."""
+        """The share of the findings in lines that ran which touched CUDA; None where no lines were
+        recorded.
+        """
         total = self.confirmed + len(self.unconfirmed)
         return self.confirmed / total if total else None
 

@@ -1,4 +1,6 @@
-"""Compare what a program learned in two runs: the same, the same within a tolerance, or different, and from where on."""
+"""Compare what a program learned in two runs: the same, the same within a tolerance, or different, and from
+where on.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ float16, bfloat16: autocast has other operator lists on each kind of device, and
 """
 QUANTITIES = ("loss", "gradient norm", "parameter norm", "parameters", "value read")
 OF_ONE_DEVICE = ("loss scale", "devices")
-"""Compared only between two runs on devices of one name: a loss is scaled on some devices and not on others."""
+"""Compared only between two runs on devices of one name: a loss is scaled on some devices and not on
+others.
+"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ class Verdict:
     left: str
     right: str
     outcome: str
-    """`same`, `within tolerance`, `different`, or `no comparison` if a program failed or nothing was recorded."""
+    """`same`, `within tolerance`, `different`, or `no comparison` if a program failed or nothing was
+    recorded.
+    """
     rtol: float
     parting: Parting | None = None
     reason: str = ""
@@ -73,12 +79,9 @@ class Verdict:
             return f"{pair}: same, bit for bit ({seen})"
         if self.outcome == "within tolerance":
             assert self.parting is not None
-            since = (
-                f"bit for bit up to {self.parting}"
-                if self.parting.loss
-                else f"from the start ({self.parting})"
-            )
-            return f"{pair}: same within tolerance {self.rtol:g}, {since}; losses differ by at most {self.largest:.2g} ({seen})"
+            since = f"bit for bit up to {self.parting}" if self.parting.loss else f"from {self.parting} on"
+            largest = f"losses differ by at most {self.largest:.2g}"
+            return f"{pair}: same within tolerance {self.rtol:g}, {since}; {largest} ({seen})"
         if self.outcome == "different":
             return f"{pair}: different" + (
                 f", from {self.parting} on" if self.parting else f": {self.reason}"
@@ -103,7 +106,9 @@ def _events(*runs: Run) -> Iterator[dict[str, Any]]:
 def compare(
     left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None
 ) -> Verdict:
-    """Compare two runs of a program. `rtol` is the relative tolerance; None takes it from the precision seen."""
+    """Compare two runs of a program. `rtol` is the relative tolerance; None takes it from the precision
+    seen.
+    """
     names = labels or (left.device, right.device)
     tolerance = RTOL[precision(left, right)] if rtol is None else rtol
 
@@ -165,7 +170,9 @@ def devices(run: Run) -> list[str]:
 
 
 def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float | str, int, str]]:
-    """The values of a quantity in order, each with the number of losses before it and its place in the program."""
+    """The values of a quantity in order, each with the number of losses before it and its place in the
+    program.
+    """
     found: list[tuple[float | str, int, str]] = []
     losses = 0
     for event in events:
@@ -189,7 +196,9 @@ def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float 
 
 
 def relative(left: float | str, right: float | str) -> float:
-    """The difference of two numbers relative to the larger; infinite for one that is no number on one side only."""
+    """The difference of two numbers relative to the larger; infinite for one that is no number on one side
+    only.
+    """
     if left == right or (left != left and right != right):
         return 0.0
     if isinstance(left, str) or isinstance(right, str) or not (math.isfinite(left) and math.isfinite(right)):
@@ -198,7 +207,8 @@ def relative(left: float | str, right: float | str) -> float:
 
 
 def _first_difference(left: Sequence, right: Sequence, rtol: float) -> int | None:
-    """Where two series part: by more than `rtol` of the value, or of the mean of the series for values near zero.
+    """Where two series part: by more than `rtol` of the value, or of the mean of the series for values near
+    zero.
 
     Digests have no distance: they count only where nothing is tolerated.
     """

@@ -1,4 +1,6 @@
-"""The file to which one process of a recorded program writes, line by line, so that a killed one leaves it behind."""
+"""The file to which one process of a recorded program writes, line by line, so that a killed one leaves it
+behind.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""The HTML page of a verification: verdicts, curves as inline SVG, tracebacks. It needs no script and no network."""
+"""The HTML page of a verification: verdicts, curves as inline SVG, tracebacks. It needs no script and no
+network.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 260, 62, 12, 14, 34
 COLOURS = ("#1f6fb4", "#d1551f", "#2a8a4a", "#8747b5")
 STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 860px; margin: 2em auto; padding: 0 1em; color: #222; }
+body { font: 15px/1.45 system-ui, sans-serif; color: #222; }
+body { max-width: 860px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.35em; } h2 { font-size: 1.1em; margin-top: 2em; }
 pre { background: #f5f5f3; padding: .8em; overflow-x: auto; font-size: 12.5px; }
 table { border-collapse: collapse; } td, th { padding: .2em .9em .2em 0; text-align: left; }
@@ -59,7 +62,9 @@ def page(
 
 
 def chart(curves: Sequence[tuple[str, Sequence[float | str]]], label: str) -> str:
-    """Curves over their index. The first is drawn broad, so that one that is equal to it is seen on top of it."""
+    """Curves over their index. The first is drawn broad, so that one that is equal to it is seen on top of
+    it.
+    """
     finite = [
         value for _, values in curves for value in values if isinstance(value, float) and math.isfinite(value)
     ]
@@ -80,18 +85,17 @@ def chart(curves: Sequence[tuple[str, Sequence[float | str]]], label: str) -> st
         drawn.append(f'<text x="{LEFT - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{value:.4g}</text>')
     for order, (name, values) in enumerate(curves):
         colour = COLOURS[order % len(COLOURS)]
-        style = f'fill="none" stroke="{colour}" stroke-width="{5 if not order else 1.6}" opacity="{0.45 if not order else 1}"'
+        broad = 'stroke-width="5" opacity="0.45"' if not order else 'stroke-width="1.6"'
+        style = f'fill="none" stroke="{colour}" {broad}'
         points = [point(n, v) for n, v in enumerate(values) if isinstance(v, float) and math.isfinite(v)]
         if points:
             drawn.append(
                 f'<polyline {style} points="{" ".join(points)}"><title>{escape(name)}</title></polyline>'
             )
-        drawn.append(
-            f'<text x="{right - 4}" y="{TOP + 12 + 15 * order}" text-anchor="end" style="fill:{colour}">{escape(name)}</text>'
-        )
-    drawn.append(
-        f'<text x="{LEFT}" y="{HEIGHT - 8}">0</text><text x="{right}" y="{HEIGHT - 8}" text-anchor="end">{last}</text>'
-    )
+        at = f'x="{right - 4}" y="{TOP + 12 + 15 * order}" text-anchor="end"'
+        drawn.append(f'<text {at} style="fill:{colour}">{escape(name)}</text>')
+    drawn.append(f'<text x="{LEFT}" y="{HEIGHT - 8}">0</text>')
+    drawn.append(f'<text x="{right}" y="{HEIGHT - 8}" text-anchor="end">{last}</text>')
     drawn.append(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -53,7 +54,8 @@ class Run:
 def environment(device: str, exact: bool = True) -> dict[str, str]:
     """The environment in which a program finds `device` as its accelerator; `cpu` means none.
 
-    `exact` makes the reference device draw the random numbers of the CPU, so that two runs can be the same bit by bit.
+    `exact` makes the reference device draw the random numbers of the CPU, so that two runs can be the same
+    bit by bit.
     """
     given = {key: value for key, value in os.environ.items() if key != BACKEND}
     if device in REAL:
@@ -70,7 +72,8 @@ def environment(device: str, exact: bool = True) -> dict[str, str]:
 
 
 def command_line(program: Sequence[str], processes: int) -> list[str]:
-    """How Python is started for `script.py args...` or `-m module args...`, through torchrun for several processes.
+    """How Python is started for `script.py args...` or `-m module args...`, through torchrun for several
+    processes.
 
     An executable that is no Python file is started as it is.
     """
@@ -137,10 +140,8 @@ def _ask_where(folder: Path) -> None:
     """Have each recorded process write where it is, and wait until they have."""
     pids = [int(path.stem) for path in folder.glob("*.stack")]
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGUSR1)
-        except ProcessLookupError:
-            continue
     end = time.monotonic() + 2
     while time.monotonic() < end and not all((folder / f"{pid}.stack").stat().st_size for pid in pids):
         time.sleep(0.05)
@@ -148,15 +149,15 @@ def _ask_where(folder: Path) -> None:
 
 def _end(child: subprocess.Popen) -> None:
     """Kill what is left of the program's session; a launcher's workers are in it."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.wait()
 
 
 def _ranks(folder: Path) -> dict[int, list[dict[str, Any]]]:
-    """The events by rank. A rank that used several processes, one after the other, has their events in that order."""
+    """The events by rank. A rank that used several processes, one after the other, has their events in that
+    order.
+    """
     journals = []
     for path in folder.glob("*.jsonl"):
         lines = path.read_text(encoding="utf-8").splitlines()

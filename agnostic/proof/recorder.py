@@ -1,9 +1,9 @@
-"""Record what a program learns, through the hooks of torch: losses, gradient norms, parameters, values it reads.
+"""Record what a program learns, through the hooks of torch; the program is not edited.
 
 | kind | when | what |
 |---|---|---|
 | loss | a scalar is back-propagated | its value, and the loss scale that was taken out of it |
-| step | an optimizer has stepped | norm of the gradients before, norm and digest of the parameters after, their devices |
+| step | an optimizer has stepped | gradient norm before; norm, digest, devices of the parameters after |
 | skip | a GradScaler left a step out | the scale |
 | read | the program takes numbers from a tensor | `.item()`, `.tolist()` and `float()` in its own code |
 | autocast | autocast to a lower precision, once per dtype | the dtype |

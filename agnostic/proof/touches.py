@@ -1,7 +1,8 @@
 """Notice, inside a running program, where its own code reaches for CUDA.
 
-Seen are: every use of a member of `torch.cuda`, the `.cuda()` methods, and what ends the program because there is no
-CUDA or no NCCL (a `"cuda"` device, an `"nccl"` group). `stand_in` sees the devices and groups where they are named.
+Seen are: every use of a member of `torch.cuda`, the `.cuda()` methods, and what ends the program because
+there is no CUDA or no NCCL (a `"cuda"` device, an `"nccl"` group). `stand_in` sees the devices and groups
+where they are named.
 """
 
 import functools
