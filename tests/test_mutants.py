@@ -11,7 +11,7 @@ import pytest
 from miniature import Project, has_recorder, projects, rewrite
 
 from agnostic.proof.compare import Verdict, compare
-from agnostic.proof.program import Run
+from agnostic.proof.program import Run, prepare
 
 pytestmark = [
     pytest.mark.slow,
@@ -165,6 +165,7 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def reference(right: Path) -> Callable[[Project], Run]:
     """The right rewrite's run on neuron."""
+    prepare(["neuron"])
     done: dict[str, Run] = {}
 
     def run(project: Project) -> Run:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from miniature import HERE, Project, has_recorder, projects, rewrite
 
 from agnostic.proof.agreement import agreement
 from agnostic.proof.compare import compare, devices
-from agnostic.proof.program import Run
+from agnostic.proof.program import Run, prepare
 
 pytest.importorskip("torch", reason="the projects are PyTorch programs")
 REACHABLE = {"neuron", "tpu"}
@@ -31,12 +30,9 @@ def rewritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def run(rewritten: Path) -> Callable[[Project, str, bool], Run]:
     """Run a project, the original or the rewrite, on a device; each is run once in a session."""
-    from backend_ref import build
-
     if not has_recorder():
         pytest.skip("torch-agnostic is not installed (`pip install -e .[test]`)")
-    if build.locate(version("torch")) is None:
-        subprocess.run([sys.executable, "-m", "backend_ref", "build"], check=True)
+    prepare(REACHABLE)
     done: dict[tuple[str, str, bool], Run] = {}
 
     def run_once(project: Project, device: str, original: bool = False) -> Run:

@@ -25,8 +25,9 @@ def command(context: click.Context, device: str, nproc: int, program: tuple[str,
 
     from agnostic.proof.agreement import touches_in
     from agnostic.proof.autoload import RECORD
-    from agnostic.proof.program import command_line, environment
+    from agnostic.proof.program import command_line, environment, prepare
 
+    prepare([device])
     with tempfile.TemporaryDirectory(prefix="torch-agnostic-") as folder:
         given = {**environment(device, exact=False), RECORD: folder}
         try:

@@ -60,13 +60,14 @@ def command(
     from agnostic.proof.agreement import agreement
     from agnostic.proof.autoload import STEPS
     from agnostic.proof.compare import compare
-    from agnostic.proof.program import record
+    from agnostic.proof.program import prepare, record
 
     names = list(dict.fromkeys(name.strip() for name in devices.split(",") if name.strip()))
     if len(names) < 2 and reference is None:
         raise click.UsageError("--on needs two devices to compare, or one and a --reference")
     earlier = reports.read_runs(reference) if reference else {}
     extra = {STEPS: str(steps)} if steps else {}
+    prepare(names)
     runs = []
     for name in names:
         click.echo(f"torch-agnostic: {shlex.join(program)} on {name} ...", err=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agnostic.proof.program import Run
+from agnostic.proof.program import STANDING_IN, Run
 
 RTOL = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 2e-2}
 """How far two runs may be apart by default, relative, by the lowest precision that either computed in.
@@ -123,11 +123,9 @@ def compare(
             "no comparison", reason="no loss was back-propagated and no value was read from a tensor"
         )
     for name, run in zip(names, (left, right), strict=True):
-        if run.device != "cpu" and (used := devices(run)) and not any(run.device in one for one in used):
-            return verdict(
-                "different",
-                reason=f"on {name} nothing was done on the device; it computed on {', '.join(used)}",
-            )
+        if is_idle(run):
+            where = f"it computed on {', '.join(devices(run))}"
+            return verdict("different", reason=f"on {name} nothing was done on the device; {where}")
     if list(left.ranks) != list(right.ranks):
         return verdict(
             "different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something"
@@ -167,6 +165,16 @@ def devices(run: Run) -> list[str]:
     """The devices that the run computed on, as far as it was seen."""
     used = {event["device"] for event in _events(run) if "device" in event}
     return sorted(used.union(*(event["devices"] for event in _events(run) if "devices" in event)))
+
+
+def is_idle(run: Run) -> bool:
+    """Whether the run computed, as far as it was seen, but never on the device it was given."""
+    used = devices(run)
+    return (
+        run.device not in ("cpu", STANDING_IN)
+        and bool(used)
+        and run.device not in {one.partition(":")[0] for one in used}
+    )
 
 
 def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float | str, int, str]]:

@@ -10,11 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agnostic.config import ConfigError
 from agnostic.proof.autoload import RECORD, STAND_IN
 
 BACKEND = "TORCH_AGNOSTIC_BACKEND"
@@ -69,6 +72,33 @@ def environment(device: str, exact: bool = True) -> dict[str, str]:
         if exact:
             given.setdefault("NEURON_REF_RNG", "shared")
     return given
+
+
+def prepare(devices: Iterable[str]) -> None:
+    """Build the reference backend if one of the devices is a name for it, unless that has been done.
+
+    Raises ConfigError if programs in this environment cannot be recorded or the backend cannot be built.
+    """
+    points = {point.value.partition(".")[0] for point in entry_points(group="torch.backends")}
+    if not {"agnostic", "backend_ref"} <= points:
+        raise ConfigError(
+            "torch-agnostic is not installed in this environment: `pip install 'torch-agnostic[backend]'`"
+        )
+    if find_spec("torch") is None:
+        raise ConfigError(
+            "torch is not installed in this environment: `pip install 'torch-agnostic[backend]'`"
+        )
+    if {*devices} - {*REAL, "cpu", STANDING_IN}:
+        from backend_ref import build
+
+        if build.locate(version("torch")) is None:
+            given = {key: value for key, value in os.environ.items() if key != BACKEND}
+            if subprocess.run(
+                [sys.executable, "-m", "backend_ref", "build"], env=given, stdout=subprocess.DEVNULL
+            ).returncode:
+                raise ConfigError(
+                    "the reference backend could not be built; see `torch-agnostic backend doctor`"
+                )
 
 
 def command_line(program: Sequence[str], processes: int) -> list[str]:
