@@ -13,7 +13,7 @@ from agnostic.options import settings_for
 from agnostic.output import shown
 from agnostic.proof.program import Run
 
-QUIET = ("AGN3", "AGN6", "AGN7", "AGN9", "AGN206", "AGN408", "AGN503")
+QUIET = ("AGN3", "AGN6", "AGN7", "AGN9", "AGN206", "AGN208", "AGN408", "AGN503")
 """Findings that no run can confirm: comparisons, switches, environment, tests, defaults and names in
 strings.
 """
