@@ -1,7 +1,7 @@
 """What was found in a file the last time, kept until the file, the rules or the settings change.
 
-An entry is one small file, replaced in one step, so that runs at the same time do not disturb each other; one that
-cannot be read counts as none.
+An entry is one small file, replaced in one step, so that runs at the same time do not disturb each other; one
+that cannot be read counts as none.
 """
 
 from __future__ import annotations

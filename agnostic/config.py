@@ -134,6 +134,10 @@ def load(start: Path, config: Path | None = None, **overrides: Any) -> Settings:
     return replace(settings, **given)
 
 
+def _is_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
 def _read(table: dict[str, Any], settings: Settings, path: Path) -> Settings:
     known = {item.name.replace("_", "-"): item for item in fields(Settings) if item.name != "root"}
     values: dict[str, Any] = {}
@@ -144,14 +148,19 @@ def _read(table: dict[str, Any], settings: Settings, path: Path) -> Settings:
             raise ConfigError(f"{path}: unknown key `{key}` in [tool.torch-agnostic]{hint}")
         default = getattr(settings, known[key].name)
         match default, value:
-            case tuple(), list() if all(isinstance(item, str) for item in value):
+            case tuple(), list() if _is_strings(value):
                 values[known[key].name] = tuple(value)
-            case dict(), dict():
+            case dict(), dict() if all(_is_strings(codes) for codes in value.values()):
                 values[known[key].name] = {name: tuple(codes) for name, codes in value.items()}
             case (str(), str()) | (bool(), bool()):
                 values[known[key].name] = value
             case _:
-                wanted = {tuple: "a list of strings", dict: "a table", str: "a string", bool: "true or false"}
+                wanted = {
+                    tuple: "a list of strings",
+                    dict: "a table of lists of strings",
+                    str: "a string",
+                    bool: "true or false",
+                }
                 raise ConfigError(f"{path}: `{key}` must be {wanted[type(default)]}")
     settings = replace(settings, **values)
     if settings.target_torch != "auto":
