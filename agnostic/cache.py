@@ -31,8 +31,9 @@ def check_cached(path: Path, data: bytes, settings: Settings) -> list[Diagnostic
     key = _key(path, data, settings)
     found = _read(entry, key, path)
     if found is None:
-        found = check_bytes(path, data, settings)
-        _write(entry, key, found)
+        consulted: set[Path] = set()
+        found = check_bytes(path, data, settings, consulted=consulted)
+        _write(entry, key, found, {str(other): _state(other) for other in sorted(consulted)})
     return found
 
 
@@ -56,10 +57,19 @@ def _rules() -> str:
     return digest.hexdigest()
 
 
+def _state(other: Path) -> str:
+    """Changes with another file that findings depend on; empty if there is none."""
+    try:
+        return hashlib.blake2b(other.read_bytes(), digest_size=16).hexdigest()
+    except OSError:
+        return ""
+
+
 def _read(entry: Path, key: str, path: Path) -> list[Diagnostic] | None:
     try:
         stored = json.loads(entry.read_bytes())
-        return [_restored(one, path) for one in stored["found"]] if stored["key"] == key else None
+        same = stored["key"] == key and all(_state(Path(name)) == state for name, state in stored["others"].items())
+        return [_restored(one, path) for one in stored["found"]] if same else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -70,7 +80,7 @@ def _restored(stored: dict[str, Any], path: Path) -> Diagnostic:
     return Diagnostic(path=path, start=start, end=end, edits=edits, **stored)
 
 
-def _write(entry: Path, key: str, found: list[Diagnostic]) -> None:
+def _write(entry: Path, key: str, found: list[Diagnostic], others: dict[str, str]) -> None:
     """Nothing happens where the folder cannot be written to."""
     records = []
     for one in found:
@@ -85,7 +95,7 @@ def _write(entry: Path, key: str, found: list[Diagnostic]) -> None:
         _make(entry.parent)
         handle, temporary = tempfile.mkstemp(dir=entry.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({"key": key, "found": records}, stream)
+            json.dump({"key": key, "others": others, "found": records}, stream)
         os.replace(temporary, entry)
     except OSError:
         return

@@ -93,7 +93,9 @@ def may_concern(data: bytes) -> bool:
     return any(token in data for token in _screen()) or b"agnostic:" in data
 
 
-def check_bytes(path: Path, data: bytes, settings: Settings, whole: bool = False) -> list[Diagnostic]:
+def check_bytes(
+    path: Path, data: bytes, settings: Settings, whole: bool = False, consulted: set[Path] | None = None
+) -> list[Diagnostic]:
     """Everything there is to say about a file. Never raises for what the file contains."""
     if not may_concern(data):
         return []
@@ -101,7 +103,7 @@ def check_bytes(path: Path, data: bytes, settings: Settings, whole: bool = False
         source = read(path, data)
     except (SyntaxError, ValueError, LookupError) as error:
         return [unreadable(path, str(error))]
-    return check_text(path, source.text, settings, whole)[0]
+    return check_text(path, source.text, settings, whole, consulted=consulted)[0]
 
 
 def unreadable(path: Path, why: str) -> Diagnostic:
@@ -121,11 +123,13 @@ def check_text(
     whole: bool = False,
     unsafe: bool = True,
     refused: Mapping[tuple[str, ...], str] = MappingProxyType({}),
+    consulted: set[Path] | None = None,
 ) -> tuple[list[Diagnostic], list[Candidate]]:
     """The diagnostics of a text, and the candidates for fixing that stand behind them.
 
     With `unsafe` false, fixes that are unsafe stay, and those that go together with them. `refused` says why
     candidates with certain keys stay. `whole` parses the text without the mask; the result is the same.
+    `consulted` receives the other files that the result depends on.
     """
     from agnostic.file import File, Unreadable  # loads libcst
 
@@ -133,6 +137,8 @@ def check_text(
     try:
         file = File(text, path, ruleset, settings, whole)
         found = [(file.span(finding.node), rule, finding) for rule, finding in _walk(file, ruleset)]
+        if consulted is not None:
+            consulted |= file.consulted
     except (Unreadable, RecursionError) as error:
         return [unreadable(path, str(error))], []
     found.sort(key=lambda one: (one[0], one[1].code))

@@ -55,6 +55,8 @@ class File:
         self.names = Names(self.tree)
         self.facts: dict[str, Any] = {}
         """What rules have worked out about the whole file, by a name of their own."""
+        self.consulted: set[Path] = set()
+        """Other files that rules have asked for, whether they exist or not."""
         self._strings: dict[int, str | None] = {}
         self._claimed: set[int] = set()
 
@@ -87,6 +89,14 @@ class File:
             value = node.evaluated_value
             self._strings[id(node)] = value if isinstance(value, str) else None
         return self._strings[id(node)]
+
+    def other(self, path: Path) -> str | None:
+        """The text of another file of the project; None if there is none to read."""
+        self.consulted.add(path)
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return None
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         return self.names.bindings(name)

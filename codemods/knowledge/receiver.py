@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import libcst as cst
 
@@ -69,11 +68,10 @@ def own_class(file: File, receiver: cst.BaseExpression) -> str:
 
 
 def _own_classes(file: File) -> Iterator[str]:
-    for path in _imported(file):
+    for text in _imported(file):
         try:
-            text = path.read_text(encoding="utf-8")
-            tree = ast.parse(text) if "def cuda(" in text else ast.Module([], [])
-        except (OSError, ValueError, SyntaxError, RecursionError):
+            tree = ast.parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not any("Module" in ast.unparse(base) for base in node.bases):
@@ -82,8 +80,8 @@ def _own_classes(file: File) -> Iterator[str]:
                     yield node.name
 
 
-def _imported(file: File) -> Iterator[Path]:
-    """The files next to this one, or above it, that it imports from."""
+def _imported(file: File) -> Iterator[str]:
+    """The texts of the files next to this one, or above it, that it imports from and that define a `cuda`."""
     folder = file.path.absolute().parent
     for statement in file.ast.body:
         if not isinstance(statement, ast.ImportFrom) or not statement.module:
@@ -92,7 +90,8 @@ def _imported(file: File) -> Iterator[Path]:
         homes = [folder.parents[statement.level - 2] if statement.level > 1 else folder]
         homes += [] if statement.level else [above for above in folder.parents if above.is_relative_to(file.settings.root)]
         for home in homes:
-            path = home.joinpath(*parts).with_suffix(".py")
-            if path.is_file():
-                yield path
+            text = file.other(home.joinpath(*parts).with_suffix(".py"))
+            if text is not None:
+                if "def cuda(" in text:
+                    yield text
                 break
