@@ -50,9 +50,8 @@ def command(
                 why = error.strerror or error
                 click.echo(f"torch-agnostic: {shown(result.path)} was not written: {why}", err=True)
     troubles = {*ENGINE_RULES} - {UNUSED}
-    click.echo(
-        concise([one for result in results for one in result.left if one.code in troubles]), False, True
-    )
+    troubled = [one for result in results for one in result.left if one.code in troubles]
+    click.echo(concise(troubled), nl=False, err=True)
     if not settings:
         click.echo("torch-agnostic: no Python files found under the given paths", err=True)
     elif not unwritten:
