@@ -142,7 +142,8 @@ def check_text(
     except (Unreadable, RecursionError) as error:
         return [unreadable(path, str(error))], []
     found.sort(key=lambda one: (one[0], one[1].code))
-    silenced = suppressions(text, settings.ignore_comments) if found or "agnostic:" in text else []
+    concerned = (file.text_of_line(file.line_at(start)) for (start, _), *_ in found)
+    silenced = suppressions(text, settings.ignore_comments, concerned)
     candidates: list[Candidate] = []
     wanted: list[tuple[Rule, Finding, Candidate]] = []
     for span, rule, finding in found:

@@ -49,10 +49,12 @@ class Lines:
         """The rows on which a pattern matches; one that begins with plain text is found fast."""
         return self.rows(match.start() for match in re.compile(pattern).finditer(self.text))
 
+    def start(self, row: int) -> int:
+        """Where a row begins, from 1; behind the last one the text ends."""
+        return self.starts[row - 1] if row <= len(self.starts) else len(self.text)
+
     def line(self, row: int) -> str:
-        return self.text[
-            self.starts[row - 1] : self.starts[row] if row < len(self.starts) else len(self.text)
-        ]
+        return self.text[self.start(row) : self.start(row + 1)]
 
 
 def imports(lines: Lines) -> Iterator[tuple[str, str]]:

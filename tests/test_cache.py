@@ -24,7 +24,7 @@ def entries(settings: Settings) -> list[Path]:
     return [path for path in (settings.root / FOLDER).iterdir() if path.name != ".gitignore"]
 
 
-def never(*_: object) -> None:
+def never(*_: object, **__: object) -> None:
     raise AssertionError("the file was looked at again")
 
 
@@ -41,7 +41,7 @@ def test_cached_findings_are_the_findings(settings: Settings, monkeypatch: pytes
 def test_a_change_is_looked_at(settings: Settings, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     path, data = settings.root / "file.py", CALL
     check_cached(path, data, settings)
-    monkeypatch.setattr(cache, "check_bytes", lambda *_: [])
+    monkeypatch.setattr(cache, "check_bytes", lambda *_, **__: [])
     if change == "bytes":
         data += b"\n"
     elif change == "settings":
