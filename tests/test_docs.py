@@ -1,0 +1,37 @@
+"""The README says what is so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from agnostic.__main__ import torch_agnostic
+from agnostic.config import KEYS
+from agnostic.docs import filled
+from agnostic.output import FORMATS
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_rule_table_is_current() -> None:
+    assert filled(README) == README, "write it with `python -m agnostic.docs`"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_output_format_is_named(name: str) -> None:
+    assert f"`{name}`" in README
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_key_of_the_configuration_is_explained(key: str) -> None:
+    assert f"`{key}`" in README
+
+
+@pytest.mark.parametrize("command", ["check", "fix", "rule"])
+def test_every_option_is_named(command: str) -> None:
+    done = CliRunner().invoke(torch_agnostic, [command, "--help"])
+    assert done.exit_code == 0
+    options = {word.strip(",") for word in done.output.split() if word.startswith("--")} - {"--help"}
+    assert sorted(option for option in options if option.split("/")[0] not in README) == []
