@@ -187,11 +187,11 @@ def _diagnostic(file: File, rule: Rule, finding: Finding, candidate: Candidate) 
 
 def _walk(file: File, ruleset: Ruleset) -> list[tuple[Rule, Finding]]:
     """Show every node to the rules that asked for its type; one walk for all rules."""
-    by_node = defaultdict(list)
+    by_node: dict[type, list[Rule]] = defaultdict(list)
     for rule in ruleset.rules.values():
         if any(token in file.text for token in rule.tokens):
-            for node in rule.nodes:
-                by_node[node].append(rule)
+            for kind in rule.nodes:
+                by_node[kind].append(rule)
     found: list[tuple[Rule, Finding]] = []
     for node in file.tree.nodes:
         for rule in by_node.get(type(node), ()):

@@ -144,7 +144,8 @@ def mask(lines: Lines, tree: ast.Module, rows: set[int]) -> tuple[str, list[ast.
             else:
                 cuts.append([first, last, column])
                 joinable = True
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for first, last, column in sorted(cuts):
         pieces += (
             text[position : starts[first - 1]],
