@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from agnostic.__main__ import torch_agnostic
-from agnostic.config import KEYS
+from agnostic.config import KEYS, Settings
 from agnostic.docs import filled
+from agnostic.fix import fix_bytes
 from agnostic.output import FORMATS
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
@@ -35,3 +36,12 @@ def test_every_option_is_named(command: str) -> None:
     assert done.exit_code == 0
     options = {word.strip(",") for word in done.output.split() if word.startswith("--")} - {"--help"}
     assert sorted(option for option in options if option.split("/")[0] not in README) == []
+
+
+def test_the_example_is_what_happens() -> None:
+    block = README.partition("```diff\n")[2].partition("```")[0].splitlines()
+    before, after = (
+        "".join(f"{line[2:]}\n" for line in block if line[:1] in f" {mark}" or not line) for mark in "-+"
+    )
+    settings = Settings(root=Path("/nowhere"), profile="generic")
+    assert fix_bytes(Path("train.py"), before.encode(), settings, unsafe=True).after.decode() == after
