@@ -176,7 +176,8 @@ def _touches(taken: list[Edit], edit: Edit) -> bool:
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text with edits that do not touch each other applied; at the same place, imports come first."""
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end, not _is_import(edit), edit.text)):
         pieces += text[position : edit.start], edit.text
         position = edit.end

@@ -58,8 +58,10 @@ def collapse(file: File, node: cst.CSTNode) -> tuple[Edit, ...]:
     test = file.replace(first.node.test, f"{torch}.accelerator.is_available()")
     edits = (*imports, test, Edit(*first.device, text))
     if isinstance(first.node, cst.If):
-        return (*edits, *(_removal(file, other.node) for other in others))
-    start, end = file.span(first.node.orelse)[0], file.span(others[-1].node.orelse)[0]
+        return (*edits, *(_removal(file, other.node) for other in others if isinstance(other.node, cst.If)))
+    behind = others[-1].node.orelse
+    assert behind is not None
+    start, end = file.span(first.node.orelse)[0], file.span(behind)[0]
     return () if first.node.orelse.lpar else (*edits, Edit(start, end, ""))
 
 
