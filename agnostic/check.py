@@ -139,7 +139,7 @@ def check_text(
         rows = range(candidate.line, candidate.line + 1)
         if _is_silenced(rule.code, rows, silenced):
             candidate.stays = "it is silenced by a comment"
-        elif not settings.selects(rule.code) or settings.ignored_in(rule.code, path):
+        elif not settings.looks_for(rule.code, path):
             candidate.stays = "its rule is not selected"
         else:
             wanted.append((rule, finding, candidate))

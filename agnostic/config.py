@@ -56,6 +56,10 @@ class Settings:
             for pattern, codes in self.per_file_ignores.items()
         )
 
+    def looks_for(self, code: str, path: Path) -> bool:
+        """Whether findings with this code would be reported in this file."""
+        return self.selects(code) and not self.ignored_in(code, path)
+
     def excludes(self, path: Path) -> bool:
         return any(matches(pattern, path, self.root) for pattern in (*self.exclude, *self.extend_exclude))
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from agnostic.baseline import above
 from agnostic.check import Diagnostic, check_bytes, unreadable
 from agnostic.config import Settings
-from agnostic.options import file_options, files
+from agnostic.diff_base import Added
+from agnostic.options import file_options, files, only_new_options, with_baseline
 from agnostic.output import FORMATS
 from agnostic.pool import each
 
@@ -28,13 +31,25 @@ def check_file(settings: dict[Path, Settings], path: Path) -> list[Diagnostic]:
 @file_options
 @click.option("--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule instead of listing them.")
+@only_new_options
 @click.pass_context
-def command(context: click.Context, output_format: str, statistics: bool, jobs: int | None, **given: Any) -> None:
+def command(
+    context: click.Context,
+    output_format: str,
+    statistics: bool,
+    jobs: int | None,
+    diff_base: str | None,
+    **given: Any,
+) -> None:
     """Report CUDA lock-in in PATHS (default: the current folder)."""
     settings = dict(files(**given))
+    settings = with_baseline(settings, given["baseline"], given["no_baseline"] or diff_base is not None)
     found: list[Diagnostic] = []
-    for diagnostics in each(partial(check_file, settings), list(settings), _crashed, jobs):
-        found += diagnostics
+    with Added(diff_base, list(settings)) if diff_base else nullcontext() as added:
+        concerned = list(settings) if added is None else added.changed
+        for diagnostics in each(partial(check_file, settings), concerned, crashed, jobs):
+            found += diagnostics
+        found, note = above(found, settings) if added is None else (added.only(found), "")
     if statistics:
         click.echo(_statistics(found), nl=False)
     else:
@@ -43,10 +58,11 @@ def command(context: click.Context, output_format: str, statistics: bool, jobs: 
         click.echo("torch-agnostic: no Python files found under the given paths", err=True)
     elif output_format in ("full", "concise"):
         click.echo(_summary(found, len(settings)), err=True)
+    click.echo(note, nl=False, err=True)
     context.exit(1 if found else 0)
 
 
-def _crashed(path: Path) -> list[Diagnostic]:
+def crashed(path: Path) -> list[Diagnostic]:
     return [unreadable(path, "the parser crashed")]
 
 
@@ -58,7 +74,9 @@ def _statistics(found: list[Diagnostic]) -> str:
         row[1] += one.applicability == "safe"
         row[2] += one.applicability == "unsafe"
     lines = [f"{'count':>7} {'safe':>6} {'unsafe':>7}  rule"]
-    for (code, name), (count, safe, unsafe) in sorted(counts.items(), key=lambda item: (-item[1][0], item[0])):
+    for (code, name), (count, safe, unsafe) in sorted(
+        counts.items(), key=lambda item: (-item[1][0], item[0])
+    ):
         lines.append(f"{count:7} {safe:6} {unsafe:7}  {code} {name}")
     return "\n".join(lines) + "\n"
 
