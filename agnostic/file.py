@@ -48,7 +48,7 @@ class File:
         except (cst.ParserSyntaxError, RecursionError) as error:
             raise Unreadable(f"libcst cannot parse it: {str(error).splitlines()[0]}") from None
         self.names = Names(self.tree)
-        self._claimed: set[cst.CSTNode] = set()
+        self._claimed: set[int] = set()
 
     @property
     def module(self) -> cst.Module:
@@ -107,7 +107,7 @@ class File:
 
     def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
         """Whether a node is `outer` or stands in it."""
-        return node is outer or outer in self.ancestors(node)
+        return node is outer or any(above is outer for above in self.ancestors(node))
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The whole line or compound statement that a node belongs to."""
@@ -137,10 +137,10 @@ class File:
 
     def claim(self, *nodes: cst.CSTNode) -> None:
         """Keep what is inside these nodes from the rules: it is part of a finding already made."""
-        self._claimed.update(nodes)
+        self._claimed.update(id(below) for node in nodes for below in self.below(node))
 
     def is_claimed(self, node: cst.CSTNode) -> bool:
-        return node in self._claimed or any(above in self._claimed for above in self.ancestors(node))
+        return id(node) in self._claimed
 
     # ---- edits -------------------------------------------------------------------------------------------
 

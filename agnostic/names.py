@@ -44,7 +44,7 @@ class Names:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._known: dict[cst.CSTNode, str | None] = {}
+        self._known: dict[int, str | None] = {}
         self._resolving: set[cst.CSTNode] = set()
 
     def origin(self, node: cst.CSTNode) -> str | None:
@@ -52,9 +52,10 @@ class Names:
 
         None if its root is no import, or is bound to different things.
         """
-        if node not in self._known:
-            self._known[node] = self._origin(node)
-        return self._known[node]
+        known = self._known
+        if id(node) not in known:
+            known[id(node)] = self._origin(node)
+        return known[id(node)]
 
     def _origin(self, node: cst.CSTNode) -> str | None:
         match node:

@@ -31,6 +31,9 @@ def settle(candidates: Sequence[Candidate]) -> None:
             for other, found in enumerate(candidates)
             if other != number and any(start <= found.span[0] and found.span[1] <= end for start, end in candidate.together)
         }
+        partners = [candidates[other] for other in candidate.partners]
+        if candidate.edits and partners and not any(partner.edits or partner.blocks for partner in partners):
+            candidate.stays = "what depends on it concerns nothing else"
     changed = True
     while changed:
         changed = False

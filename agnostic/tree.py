@@ -44,14 +44,22 @@ def _parts(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     )
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+@cache
+def _is_node(kind: type) -> bool:
+    return issubclass(kind, cst.CSTNode)
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes right below a node in the order of its fields, without those that are only layout."""
+    found: list[cst.CSTNode] = []
     for name in _parts(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from (item for item in value if isinstance(item, cst.CSTNode))
+        kind = type(value)
+        if kind is list or kind is tuple:
+            found += [item for item in value if _is_node(type(item))]
+        elif _is_node(kind):
+            found.append(value)
+    return found
 
 
 class Tree:
@@ -64,19 +72,22 @@ class Tree:
         self.module = cst.parse_module(text)
         self._text = text
         self._original = original
-        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
-        self._spans: dict[cst.CSTNode, Span] | None = None
+        # By id: the hash of a node is a Python function, and these are asked millions of times.
+        self._parents: dict[int, cst.CSTNode] = {}
+        self._spans: dict[int, Span] | None = None
         self.nodes = list(self._walk())
 
     def _walk(self) -> Iterator[cst.CSTNode]:
         todo: list[cst.CSTNode] = [self.module]
+        parents = self._parents
         while todo:
             node = todo.pop()
             yield node
-            below = list(children(node))
+            below = children(node)
             for child in below:
-                self._parents[child] = node
-            todo += reversed(below)
+                parents[id(child)] = node
+            below.reverse()
+            todo += below
 
     def below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The node and everything under it, in order."""
@@ -84,17 +95,18 @@ class Tree:
         while todo:
             found = todo.pop()
             yield found
-            todo += reversed(list(children(found)))
+            todo += reversed(children(found))
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return self._parents.get(node)
+        return self._parents.get(id(node))
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The node's parent, its parent, and so on up to the module."""
-        above = self._parents.get(node)
+        parents = self._parents
+        above = parents.get(id(node))
         while above is not None:
             yield above
-            above = self._parents.get(above)
+            above = parents.get(id(above))
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands in the original text, parentheses around it left out.
@@ -103,23 +115,22 @@ class Tree:
         """
         if self._spans is None:
             self._spans = self._locate()
-        return self._spans[node]
+        start, end = self._spans[id(node)]
+        return self._moved(start), self._moved(end)
 
-    def _locate(self) -> dict[cst.CSTNode, Span]:
+    def _locate(self) -> dict[int, Span]:
         state = _Recorder(self.module.default_indent, self.module.default_newline)
         self.module._codegen(state)
         if "".join(state.tokens) != self._text:
             raise ValueError("the parser does not reproduce this text exactly")
-        if self._text == self._original:
-            return state.spans
-        ours = [0, *(newline.end() for newline in NEWLINE.finditer(self._text))]
-        theirs = [0, *(newline.end() for newline in NEWLINE.finditer(self._original))]
+        self._ours = [0, *(newline.end() for newline in NEWLINE.finditer(self._text))]
+        self._theirs = [0, *(newline.end() for newline in NEWLINE.finditer(self._original))]
+        return state.spans
 
-        def moved(offset: int) -> int:
-            line = bisect.bisect_right(ours, offset) - 1
-            return theirs[line] + offset - ours[line]
-
-        return {node: (moved(start), moved(end)) for node, (start, end) in state.spans.items()}
+    def _moved(self, offset: int) -> int:
+        """The place in the original text of a place in the parsed one, which has the same lines."""
+        line = bisect.bisect_right(self._ours, offset) - 1
+        return self._theirs[line] + offset - self._ours[line]
 
 
 class _Recorder(CodegenState):
@@ -130,7 +141,7 @@ class _Recorder(CodegenState):
     def __init__(self, default_indent: str, default_newline: str) -> None:
         super().__init__(default_indent, default_newline)
         self.length = 0
-        self.spans: dict[cst.CSTNode, Span] = {}
+        self.spans: dict[int, Span] = {}
         self._starts: list[int] = []
 
     def add_indent_tokens(self) -> None:
@@ -145,13 +156,11 @@ class _Recorder(CodegenState):
         self._starts.append(self.length)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
-        self.spans.setdefault(node, (self._starts.pop(), self.length))
+        self.spans.setdefault(id(node), (self._starts.pop(), self.length))
 
     @contextmanager
     def record_syntactic_position(self, node, *, start_node=None, end_node=None):  # type: ignore[override]
         start = self.length
         yield
-        self.spans[node] = (
-            self.spans[start_node][0] if start_node in self.spans else start,
-            self.spans[end_node][1] if end_node in self.spans else self.length,
-        )
+        first, last = self.spans.get(id(start_node)), self.spans.get(id(end_node))
+        self.spans[id(node)] = (first[0] if first else start, last[1] if last else self.length)

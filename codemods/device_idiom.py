@@ -57,7 +57,7 @@ def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
     edits: tuple[Edit, ...]
     if exact and (whole is not None or isinstance(cuda, cst.Call)) and index in (None, "0"):
         target = whole or choice
-        text = expression(file, torch)
+        text = expression(file, file.module, torch)
         bare = isinstance(file.parent(target), OPEN) or bool(target.lpar)
         edits = (file.replace(target, text if bare else f"({text})"),)
         file.claim(choice)

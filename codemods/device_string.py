@@ -69,7 +69,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         yield Finding(literal, message)
     elif slot.kind == "value":
         torch, edits = root(file, literal)
-        text = type_expression(torch)
+        text = type_expression(file, literal, torch)
         if not isinstance(file.parent(literal), OPEN):
             text = f"({text})"
         yield Finding(literal, message, (*edits, file.replace(literal, text)), slot.unsure or first_index(file, index))
@@ -119,5 +119,5 @@ def whole_text(file: File, call: cst.Call) -> str:
     match parent:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) | cst.Attribute(attr=cst.Name(name)))]):
             if "device" in name.lower() or name.lower() == "dev":
-                return expression(file, root(file, call)[0])
+                return expression(file, call, root(file, call)[0])
     return ""

@@ -141,15 +141,30 @@ def _nullcontext(file: File, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:
     return "contextlib.nullcontext", (import_edit(file, "import contextlib"),)
 
 
-def _is_stream(file: File, value: cst.BaseExpression) -> bool:
-    """Whether a value certainly is a stream, and not None."""
+def _is_not_none(file: File, name: cst.Name) -> bool:
+    """Whether a name is used under `if name:` or `if name is not None:`."""
+    below: cst.CSTNode = name
+    for above in file.ancestors(name):
+        if isinstance(above, cst.If) and below is above.body:
+            if file.source(above.test) in (name.value, f"{name.value} is not None"):
+                return True
+        below = above
+    return False
+
+
+def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False) -> bool:
+    """Whether a value certainly is a stream; `sure` says that it is not None."""
     match value:
         case cst.Call(func=func):
             name = file.name(func) or ""
             return name.rpartition(".")[2] in ("Stream", "current_stream", "ExternalStream")
+        case cst.IfExp(body=body, orelse=orelse) if sure:
+            arms = [arm for arm in (body, orelse) if not (isinstance(arm, cst.Name) and arm.value == "None")]
+            return all(_is_stream(file, arm) for arm in arms)
         case cst.Name():
             values = [binding.value for binding in file.bindings(value)]
-            return bool(values) and all(one is not None and _is_stream(file, one) for one in values)
+            sure = _is_not_none(file, value)
+            return bool(values) and all(one is not None and _is_stream(file, one, sure) for one in values)
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(attribute)):
             owner = next((above for above in file.ancestors(value) if isinstance(above, cst.ClassDef)), None)
             values = []

@@ -17,6 +17,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.names import Binding
 from agnostic.rule import Edit
+from codemods.knowledge.guard import has_accelerator
 from codemods.knowledge.spell import import_edit, root
 
 Kind = Literal["device", "string", "unknown"]
@@ -25,7 +26,8 @@ NAMES = ("device", "dev", "DEVICE", "torch_device", "_device", "DEV", "_DEVICE",
 """What people call the device, likeliest first."""
 
 PARAMETER = "`{0}` is a parameter here; a caller may pass another device"
-SITE = re.compile(r"\.cuda\(|[\"']cuda(?::\d+)?[\"']|[\"']nccl[\"']|cuda\.amp|amp import|cuda\.\w*Tensor")
+SITE = re.compile(r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl|cuda\.|autocast|GradScaler|custom_[fb]wd)", re.MULTILINE)
+"""A line that may need a device."""
 
 
 @dataclass(frozen=True)
@@ -228,8 +230,10 @@ def _assigned(
 # ---- a device made for the file ----------------------------------------------------------------------------------
 
 
-def expression(file: File, torch: str = "torch") -> str:
+def expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
     """The accelerator, or the CPU where there is none, as a torch.device."""
+    if has_accelerator(file, node):
+        return f"{torch}.accelerator.current_accelerator()"
     if file.settings.torch >= (2, 7):
         return f'{torch}.accelerator.current_accelerator(check_available=True) or {torch}.device("cpu")'
     return (
@@ -238,8 +242,10 @@ def expression(file: File, torch: str = "torch") -> str:
     )
 
 
-def type_expression(torch: str = "torch") -> str:
+def type_expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
     """The accelerator's type, or "cpu", as a string."""
+    if has_accelerator(file, node):
+        return f"{torch}.accelerator.current_accelerator().type"
     return f'{torch}.accelerator.current_accelerator().type if {torch}.accelerator.is_available() else "cpu"'
 
 
@@ -247,10 +253,8 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
     """One `device = ...` in the only function that needs it, or for the whole module."""
     torch, edits = root(file, file.module)
     name = _free_name(file)
-    owner = _only_function(file, node)
-    text = f"{name} = {expression(file, torch)}{file.newline}"
-    if owner is not None:
-        first = _first_site_statement(file, owner)
+    text = f"{name} = {expression(file, file.module, torch)}{file.newline}"
+    if (first := _first_in_only_function(file, node)) is not None:
         at = file.lines[first.lineno - 1]
         indent = re.match(r"[ \t\f]*", file.text[at:])
         return Device(name, "device", "", (*edits, Edit(at, at, f"{indent[0] if indent else ''}{text}")), torch)
@@ -275,13 +279,17 @@ def _sites(file: File) -> list[int]:
     return [file.line_at(match.start()) for match in SITE.finditer(file.text)]
 
 
-def _only_function(file: File, node: cst.CSTNode) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The outermost function of a node, if all places that may need a device are in its body."""
+def _first_in_only_function(file: File, node: cst.CSTNode) -> ast.stmt | None:
+    """The first statement that may need a device, if all that may are in the body of one outermost function."""
     row = file.line(node)
+    sites = _sites(file)
     for function in _outermost(file.ast.body):
         first, last = function.body[0].lineno, function.end_lineno or 0
-        if first <= row <= last:
-            return function if all(first <= site <= last for site in _sites(file)) else None
+        if first <= row <= last and all(first <= site <= last for site in sites):
+            for statement in function.body:
+                if any(statement.lineno <= site <= (statement.end_lineno or 0) for site in sites):
+                    alone = not file.text[file.lines[statement.lineno - 1] :][: statement.col_offset].strip()
+                    return statement if statement.lineno <= row and alone else None
     return None
 
 
@@ -291,14 +299,6 @@ def _outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunc
             yield statement
         elif isinstance(statement, ast.ClassDef):
             yield from _outermost(statement.body)
-
-
-def _first_site_statement(file: File, function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
-    sites = _sites(file)
-    for statement in function.body:
-        if any(statement.lineno <= site <= (statement.end_lineno or 0) for site in sites):
-            break
-    return statement
 
 
 def _module_edits(file: File, text: str, imports: tuple[Edit, ...]) -> tuple[Edit, ...]:

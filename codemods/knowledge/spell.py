@@ -28,28 +28,25 @@ def spell(file: File, name: str, node: cst.CSTNode) -> tuple[str, tuple[Edit, ..
 
 
 def import_edit(file: File, line: str) -> Edit:
-    """Put an import next to the file's others, behind the docstring and the `__future__` imports."""
+    """Put an import where it belongs: in order behind the file's plain imports, else in front of all others.
+
+    An empty line stands for no import, and gives the place behind the docstring and the `__future__` imports.
+    """
     row = 0
+    name = line.removeprefix("import ")
     for statement in file.ast.body:
         match statement:
             case ast.Expr(value=ast.Constant(value=str())) if row == 0:
                 row = statement.end_lineno or row
             case ast.ImportFrom(module="__future__"):
                 row = statement.end_lineno or row
-            case ast.Import() | ast.ImportFrom():
-                at = file.lines[statement.lineno - 1]
-                if _is_later(statement, line):
-                    return Edit(at, at, f"{line}{file.newline}")
+            case ast.Import(names=[first, *_]) if line and first.name < name:
                 row = statement.end_lineno or row
             case _:
+                at = file.lines[statement.lineno - 1]
+                if line and isinstance(statement, (ast.Import, ast.ImportFrom)):
+                    return Edit(at, at, f"{line}{file.newline}")
                 break
     at = file.lines[row] if row < len(file.lines) else len(file.text)
     start = "" if at == 0 or file.text[at - 1] in "\r\n" else file.newline
     return Edit(at, at, f"{start}{line}{file.newline}")
-
-
-def _is_later(statement: ast.Import | ast.ImportFrom, line: str) -> bool:
-    """Whether an import belongs behind another in a sorted block: `import x` first, then by name."""
-    if isinstance(statement, ast.ImportFrom):
-        return line.startswith("import ")
-    return False
