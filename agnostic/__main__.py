@@ -34,9 +34,7 @@ def main() -> None:
     from agnostic.config import ConfigError
 
     try:
-        torch_agnostic(prog_name="torch-agnostic", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        sys.exit(torch_agnostic(prog_name="torch-agnostic", standalone_mode=False))
     except (click.ClickException, ConfigError) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         click.echo(f"torch-agnostic: {message}", err=True)
