@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
@@ -39,6 +40,7 @@ class File:
         self.text = text
         self.path = path
         self.settings = settings
+        self.ruleset = ruleset
         self.ast = _parse(text)
         wanted = triggers(text, sorted(ruleset.tokens), ruleset.packages, ruleset.evidence)
         masked, kept = mask(text, self.ast, wanted)
@@ -53,6 +55,11 @@ class File:
     @property
     def module(self) -> cst.Module:
         return self.tree.module
+
+    @cached_property
+    def profile(self) -> Any:
+        """The house style of the project that the file belongs to, as the rules' package knows it."""
+        return self.ruleset.profile(self)
 
     @cached_property
     def lines(self) -> list[int]:
@@ -200,11 +207,15 @@ class File:
         return self.text[self.lines[self.line_at(start) - 1] : start]
 
     def wrap(self, statement: cst.CSTNode, header: str) -> tuple[Edit, ...]:
-        """Put a simple statement under a header such as `if x:`, all of its lines indented one step more."""
+        """Put a simple statement under a header such as `if x:`, all of its lines indented one step more.
+
+        An empty header only indents it, under the one that the statement before gets.
+        """
         start, end = self.span(statement)
         step = self.module.default_indent
         first = self.line_at(start)
-        edits = [Edit(start, start, f"{header}{self.newline}{self.indent(statement)}{step}")]
+        above = f"{header}{self.newline}{self.indent(statement)}" if header else ""
+        edits = [Edit(start, start, above + step)]
         inside = [self.span(node) for node in self.below(statement) if isinstance(node, STRINGS)]
         for row in range(first, self.line_at(end - 1)):
             at = self.lines[row]

@@ -96,8 +96,8 @@ class Ruleset:
     """The packages through which rules resolve names."""
     evidence: str
     """A pattern of further text that rules look at when they judge a place."""
-    profiles: Callable[[str, str], object]
-    """Gives the vocabulary of a project, from a profile's name and a path in the project."""
+    profile: Callable[[File], object]
+    """Gives the house style of the project that a file belongs to."""
     known: Callable[[str, tuple[int, ...]], bool]
     """Whether a dotted name exists in a release of the packages."""
 

@@ -3,10 +3,10 @@
 The import goes when nothing needs it any more, or moves to where the generic name lives:
 
 ```diff
-- from torch.cuda import synchronize
+- from torch.cuda import device_count
 + import torch
-- synchronize()
-+ torch.accelerator.synchronize()
+- print(device_count())
++ print(torch.accelerator.device_count())
 ```
 
 ```diff

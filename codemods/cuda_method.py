@@ -45,11 +45,12 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at
+from codemods.knowledge.device import INDEX, device_at
 from codemods.knowledge.receiver import is_foreign
 from codemods.knowledge.uses import argument, has_star
 
 KEYWORDS = {"device", "non_blocking", "memory_format"}
+NUMBER = "the argument must be a number, and not a device"
 
 
 @rule("AGN201", "cuda")
@@ -73,12 +74,9 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         yield Finding(call, message, (*edits, file.insert_argument(call, device.text)), device.unsafe)
     elif isinstance(index.value, cst.Name) and index.value.value == "None":
         yield Finding(call, message, (*edits, file.replace(index, device.text)), device.unsafe)
-    elif isinstance(index.value, cst.Integer):
-        yield Finding(call, message, (*edits, file.replace(index, device.at(index.value.value))), device.unsafe)
+    elif isinstance(index.value, cst.Integer) or INDEX.search(file.source(index.value)):
+        unsafe = device.unsafe or ("" if isinstance(index.value, cst.Integer) else NUMBER)
+        where = file.replace(index, device.at(file.source(index.value)))
+        yield Finding(call, message, (*edits, where), unsafe)
     else:
-        # a device, a string or a number: `.to` takes all three, and a number means the accelerator
-        unsafe = "`.cuda(None)` moves and `.to(None)` does not; without an accelerator a number is refused by both"
-        if index.keyword is not None:
-            yield Finding(call, message, (file.replace(method, "to"),), unsafe)
-        else:
-            yield Finding(call, message, (file.replace(method, "to"),), unsafe)
+        yield Finding(call, message, (file.replace(method, "to"),), "`.cuda(None)` moves and `.to(None)` does not")

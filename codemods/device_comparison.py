@@ -51,9 +51,7 @@ def check(node: cst.Comparison | cst.Call | cst.MatchValue, file: File) -> Itera
             yield Finding(node, MESSAGE)
         case cst.Call(func=cst.Attribute(attr=cst.Name("startswith"), value=subject), args=[cst.Arg(value=literal)]):
             if _is_cuda(literal):
-                edit = file.replace(literal, '"cpu"')
-                start, _ = file.span(node)
-                yield _finding(file, node, (Edit(start, start, "not "), edit), subject)
+                yield _finding(file, node, (_negated(file, node), file.replace(literal, '"cpu"')), subject)
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
             yield from _comparison(file, node, left, operator, right)
 
@@ -100,7 +98,16 @@ def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subj
 def _named_device(file: File, subject: cst.BaseExpression) -> bool:
     """Whether what is compared says that it is a device."""
     text = file.source(subject).lower()
-    return "device" in text or text.endswith(".type") or text in ("dev", "accelerator")
+    return text.endswith(("device", "device_type", "device_name", ".type", "device)")) or text in ("dev", "accelerator")
+
+
+def _negated(file: File, node: cst.Call) -> Edit:
+    """Put `not` in front of a call, or take away the one that stands there."""
+    above = file.parent(node)
+    start = file.span(node)[0]
+    if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
+        return Edit(file.span(above)[0], start, "")
+    return Edit(start, start, "not ")
 
 
 def _is_cuda(node: cst.BaseExpression) -> bool:

@@ -26,7 +26,6 @@ Fix safety: safe for numbers and for `.device`. Unsafe for names that only sound
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -34,12 +33,10 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import in_scope
+from codemods.knowledge.device import INDEX, in_scope
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import argument, call_of, use
 from codemods.set_device import index_text
-
-INDEX = re.compile(r"(^|_|\.)(i|idx|index|rank|gpu|gpu_id|id|ordinal|device_id|device_idx|device_index|local_rank|current_device)(\(\))?$")
 
 
 @rule("AGN106", "cuda")

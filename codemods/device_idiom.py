@@ -32,7 +32,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import first_index, imports_torch
-from codemods.knowledge.device import expression
+from codemods.knowledge.device import expression, project_device
 from codemods.knowledge.guard import AVAILABLE, has_accelerator, implies
 from codemods.knowledge.portable import OPEN
 from codemods.knowledge.spell import root, spell
@@ -55,7 +55,13 @@ def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
     whole = _whole(file, choice)
     unsafe = first_index(file, index) or ("" if sure else FLAG)
     edits: tuple[Edit, ...]
-    if exact and (whole is not None or isinstance(cuda, cst.Call)) and index in (None, "0"):
+    own = project_device(file, choice)
+    if own is not None and exact and index in (None, "0"):
+        target = whole or choice
+        edits = (*own.edits, file.replace(target, own.object if whole is not None or isinstance(cuda, cst.Call) else own.type))
+        file.claim(choice)
+        unsafe = own.unsafe
+    elif exact and (whole is not None or isinstance(cuda, cst.Call)) and index in (None, "0"):
         target = whole or choice
         text = expression(file, file.module, torch)
         bare = isinstance(file.parent(target), OPEN) or bool(target.lpar)

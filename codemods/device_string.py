@@ -50,6 +50,7 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.device import device_at, expression, type_expression
 from codemods.knowledge.portable import OPEN
+from codemods.knowledge.profile import imports
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 
@@ -69,10 +70,11 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         yield Finding(literal, message)
     elif slot.kind == "value":
         torch, edits = root(file, literal)
-        text = type_expression(file, literal, torch)
+        text = type_expression(file, literal, torch, index)
         if not isinstance(file.parent(literal), OPEN):
             text = f"({text})"
-        yield Finding(literal, message, (*edits, file.replace(literal, text)), slot.unsure or first_index(file, index))
+        edits = (*edits, *imports(file, text), file.replace(literal, text))
+        yield Finding(literal, message, edits, slot.unsure or first_index(file, index))
     elif slot.kind in ("device", "type"):
         device = device_at(file, literal)
         unsafe = slot.unsure or device.unsafe
@@ -88,7 +90,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             edit = file.replace(literal, device.type if slot.kind == "type" else device.text)
         edits = device.edits
         if whole is not None and whole_text(file, whole):
-            edits, unsafe = root(file, literal)[1], slot.unsure
+            edits, unsafe = (*root(file, literal)[1], *imports(file, whole_text(file, whole))), slot.unsure
         yield Finding(literal, message, (*edits, edit), unsafe or first_index(file, index))
 
 

@@ -30,7 +30,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
-from codemods.knowledge.device import Device, device_at
+from codemods.knowledge.device import Device, device_at, project_device
 from codemods.knowledge.guard import has_accelerator
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
@@ -65,9 +65,10 @@ def check(node: cst.FormattedString | cst.SimpleString, file: File) -> Iterator[
         yield Finding(whole, message)
         return
     if slot.kind == "value":
-        torch, imports = root(file, whole)
-        device = Device(f"{torch}.accelerator.current_accelerator()", "device", "", imports)
-        unsafe = "" if has_accelerator(file, whole) else "without an accelerator it raises here, not at the first use"
+        torch, added = root(file, whole)
+        own = project_device(file, whole)
+        device = own or Device(f"{torch}.accelerator.current_accelerator()", "device", "", added)
+        unsafe = own.unsafe if own is not None else "" if has_accelerator(file, whole) else "without an accelerator it raises here, not at the first use"
     else:
         device = device_at(file, whole)
         unsafe = device.unsafe

@@ -37,6 +37,7 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.device import Device, device_at
 from codemods.knowledge.guard import AVAILABLE
+from codemods.knowledge.profile import imports
 from codemods.knowledge.spell import spell
 
 MESSAGE = "`nccl` is for CUDA only; ask for the device's own backend (torch 2.6)"
@@ -77,6 +78,8 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
 
 def default_backend(file: File, node: cst.CSTNode, device: Device) -> tuple[str, tuple]:
     """The call that gives the backend of a device, through the file's own name for torch.distributed."""
+    if file.profile.backend:
+        return file.profile.backend, imports(file, file.profile.backend)
     for scope in file.names.visible(node):
         for name, bindings in file.names.bound_in(scope).items():
             if {binding.origin for binding in bindings} == {"torch.distributed"}:

@@ -1,14 +1,17 @@
 """A `torch.cuda` function that `torch.accelerator` has too.
 
 The generic function does the same on every accelerator. Where the original is silent on a machine without one and
-the generic function raises there, the call gets a guard:
+the generic function raises there, the call gets a guard. So does a call that only waits or counts, and raises there
+in both forms, since the rest of the program now runs on the CPU:
 
 ```diff
   import torch as th
+- count = th.cuda.device_count()
 - th.cuda.synchronize()
-+ th.accelerator.synchronize()
 - th.cuda.empty_cache()
++ count = th.accelerator.device_count()
 + if th.accelerator.is_available():
++     th.accelerator.synchronize()
 +     th.accelerator.empty_cache()
 - peak = th.cuda.max_memory_allocated(device=0) / 2**30
 + peak = (th.accelerator.max_memory_allocated(0) if th.accelerator.is_available() else 0) / 2**30
@@ -56,13 +59,15 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     text, edits = spell(file, entry.to, node)
     edits = (*edits, file.replace(node, text))
     unsafe = entry.unsafe
+    together: tuple[cst.CSTNode, ...] = ()
     if call := call_of(file, node):
         edits += tuple(_positional(file, call))
-        if entry.cpu:
-            edits += guarded(file, call, entry.cpu)
+        if entry.cpu or (entry.skip and file.is_statement(call)):
+            guard, together = guarded(file, call, entry.cpu)
+            edits += guard
     elif entry.cpu:
         unsafe = f"without an accelerator `{entry.to}` raises and the original does not"
-    yield Finding(node, message, edits, unsafe)
+    yield Finding(node, message, edits, unsafe, together)
 
 
 def _positional(file: File, call: cst.Call) -> Iterator[Edit]:

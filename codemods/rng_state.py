@@ -44,7 +44,9 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     device = device_at(file, node)
     text, imports = spell(file, "torch.get_device_module", node)
     edits = (*imports, *device.edits, file.replace(node, f"{text}({device.text}).{member}"))
+    together: tuple[cst.CSTNode, ...] = ()
     if call is not None and member in SILENT:
-        edits += guarded(file, call, SILENT[member])
+        guard, together = guarded(file, call, SILENT[member])
+        edits += guard
     unsafe = device.unsafe or f"the module of some devices has no `{member}`"
-    yield Finding(node, f"`{entry.name}` is CUDA only; go through the device's module", edits, unsafe)
+    yield Finding(node, f"`{entry.name}` is CUDA only; go through the device's module", edits, unsafe, together)

@@ -69,7 +69,8 @@ def check(node: cst.If | cst.Attribute | cst.Name, file: File) -> Iterator[Findi
     text, imports = spell(file, "torch.get_device_module", node)
     edits = (*imports, *device.edits, file.replace(node, f"{text}({device.text}).{entry.name.rpartition('.')[2]}"))
     unsafe = device.unsafe or f"the module of some devices has no `{entry.name.rpartition('.')[2]}`"
-    yield Finding(node, f"{message}; go through the device's module", (*edits, *guarded(file, call, "None")), unsafe)
+    guard, together = guarded(file, call, "None")
+    yield Finding(node, f"{message}; go through the device's module", (*edits, *guard), unsafe, together)
 
 
 def _only_seeds(file: File, guard: cst.If) -> Iterator[cst.Call]:

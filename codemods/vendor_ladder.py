@@ -45,6 +45,9 @@ ASKS = re.compile(r"\b(is_available|is_\w+_available|device_count|is_cuda|is_npu
 
 @rule("AGN305", "cuda")
 def check(node: cst.If | cst.IfExp | cst.Match, file: File) -> Iterator[Finding]:
+    if isinstance(node, cst.IfExp) and _arms_differ(file, node):
+        file.claim(node)
+        return
     branches = list(_branches(node))
     vendors = [set(VENDOR.findall(file.source(test))) for test, _ in branches]
     named = set().union(*vendors)
@@ -64,6 +67,12 @@ def check(node: cst.If | cst.IfExp | cst.Match, file: File) -> Iterator[Finding]
         yield Finding(
             node, f"this asks vendor by vendor; if every branch does the same, `{last}` is one question for all"
         )
+
+
+def _arms_differ(file: File, node: cst.IfExp) -> bool:
+    """`torch.cuda.x if flag else torch.xpu.x`: one arm for each vendor."""
+    one, other = (set(VENDOR.findall(file.source(arm))) for arm in (node.body, node.orelse))
+    return bool(one and other) and "cuda" in one | other and one != other
 
 
 def _branches(node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, tuple[cst.CSTNode, ...]]]:

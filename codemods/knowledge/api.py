@@ -17,6 +17,7 @@ class Entry:
     to: str = ""
     since: str = ""
     cpu: str = ""
+    skip: bool = False
     unsafe: str = ""
     rule: str = ""
     keep: str = ""

@@ -18,12 +18,19 @@ from agnostic.file import File
 from agnostic.names import Binding
 from agnostic.rule import Edit
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.profile import imports
 from codemods.knowledge.spell import import_edit, root
 
-Kind = Literal["device", "string", "unknown"]
+Kind = Literal["device", "type", "string", "unknown"]
+"""What an expression gives: a torch.device, a device's type, a string that may have an index, or one of these."""
 
 NAMES = ("device", "dev", "DEVICE", "torch_device", "_device", "DEV", "_DEVICE", "device_type")
 """What people call the device, likeliest first."""
+
+INDEX = re.compile(
+    r"(^|_|\.)(i|idx|index|rank|gpu|gpu_id|id|ordinal|device_id|device_idx|device_index|local_rank|current_device)(\(\))?$"
+)
+"""Expressions that sound like the index of a device."""
 
 PARAMETER = "`{0}` is a parameter here; a caller may pass another device"
 SITE = re.compile(r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl|cuda\.|autocast|GradScaler|custom_[fb]wd)", re.MULTILINE)
@@ -43,8 +50,8 @@ class Device:
     @property
     def type(self) -> str:
         """The device type as a string, for what takes no torch.device."""
-        if self.kind == "device":
-            return f"{self.text}.type"
+        if self.kind in ("device", "type"):
+            return self.text if self.kind == "type" else f"{self.text}.type"
         return f"{self.torch}.device({self.text}).type"
 
     @property
@@ -59,7 +66,16 @@ class Device:
 
 def device_at(file: File, node: cst.CSTNode) -> Device:
     """The device to use at a node, with the edits that bring it there."""
-    return in_scope(file, node) or _hoisted(file, node)
+    return in_scope(file, node) or project_device(file, node) or _hoisted(file, node)
+
+
+def project_device(file: File, node: cst.CSTNode) -> Device | None:
+    """The expression that the project's profile has for the device."""
+    text = file.profile.device
+    if not text:
+        return None
+    unsafe = f"the project must have `{text}`"
+    return Device(text, file.profile.device_kind, unsafe, imports(file, text), root(file, node)[0])
 
 
 def in_scope(file: File, node: cst.CSTNode) -> Device | None:
@@ -68,6 +84,8 @@ def in_scope(file: File, node: cst.CSTNode) -> Device | None:
     for scope in file.names.visible(node):
         bound = file.names.bound_in(scope)
         for name in NAMES:
+            if name == file.profile.device and {one.origin for one in bound.get(name, ())} - {None}:
+                return Device(name, file.profile.device_kind, "", (), torch)
             if name in bound:
                 found = _variable(file, name, bound[name], scope, node)
                 if found and not (found.kind != "device" and edits):
@@ -95,8 +113,11 @@ def _variable(
 
 def _parameter(file: File, name: str, parameter: cst.Param) -> Device | None:
     annotation = file.source(parameter.annotation.annotation) if parameter.annotation else ""
-    if parameter.default is not None and _kind(file, parameter.default) is None:
-        return None
+    match parameter.default:
+        case cst.Name("None" | "False" | "True") | cst.Integer() | cst.UnaryOperation():
+            return None
+        case cst.SimpleString() as default if not str(default.evaluated_value).startswith("cuda"):
+            return None
     if "None" in annotation or "Optional" in annotation or "int" in annotation:
         return None
     if name == "device_type":
@@ -109,7 +130,8 @@ def _kind(file: File, value: cst.BaseExpression) -> Kind | None:
     """What a device expression gives; None if it is no device, or the CPU on purpose."""
     match value:
         case cst.SimpleString():
-            return "string" if re.fullmatch(r"cuda(:\d+)?", str(value.evaluated_value)) else None
+            found = re.fullmatch(r"cuda(:\d+)?", str(value.evaluated_value))
+            return None if found is None else "string" if found[1] else "type"
         case cst.FormattedString():
             return "string" if file.source(value)[2:].startswith("cuda") else None
         case cst.IfExp(body=body, orelse=orelse):
@@ -123,10 +145,10 @@ def _kind(file: File, value: cst.BaseExpression) -> Kind | None:
                 return "device" if args and "cpu" != _literal(args[0].value) else None
             if called == "torch.accelerator.current_accelerator":
                 return "device"
-            if re.search(r"device", called or file.source(func)) and "index" not in file.source(func):
+            if "device" in (called or file.source(func)) and not called.startswith("torch."):
                 return "unknown"
         case cst.Attribute(attr=cst.Name("type"), value=inner) if _kind(file, inner) == "device":
-            return "string"
+            return "type"
         case cst.Attribute(attr=cst.Name("device")):
             return "unknown" if isinstance(value.value, cst.Name) and value.value.value != "self" else None
     return None
@@ -232,6 +254,9 @@ def _assigned(
 
 def expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
     """The accelerator, or the CPU where there is none, as a torch.device."""
+    if file.profile.device:
+        text = file.profile.device
+        return text if file.profile.device_kind == "device" else f"{torch}.device({text})"
     if has_accelerator(file, node):
         return f"{torch}.accelerator.current_accelerator()"
     if file.settings.torch >= (2, 7):
@@ -242,11 +267,14 @@ def expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
     )
 
 
-def type_expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
-    """The accelerator's type, or "cpu", as a string."""
-    if has_accelerator(file, node):
-        return f"{torch}.accelerator.current_accelerator().type"
-    return f'{torch}.accelerator.current_accelerator().type if {torch}.accelerator.is_available() else "cpu"'
+def type_expression(file: File, node: cst.CSTNode, torch: str = "torch", index: str | None = None) -> str:
+    """The accelerator's type, or "cpu", as a string; with an index other than 0, as "type:index"."""
+    text = file.profile.device or f"{torch}.accelerator.current_accelerator().type"
+    if file.profile.device:
+        return f'f"{{{text}}}:{index}"' if index not in (None, "0") else text
+    if index not in (None, "0"):
+        text = f'f"{{{text}}}:{index}"'
+    return text if has_accelerator(file, node) else f'{text} if {torch}.accelerator.is_available() else "cpu"'
 
 
 def _hoisted(file: File, node: cst.CSTNode) -> Device:

@@ -18,7 +18,7 @@ REQUIRES = re.compile(
 
 def has_accelerator(file: File, node: cst.CSTNode) -> bool:
     """Whether a node is reached only where an accelerator is available."""
-    if file.settings.assume_accelerator:
+    if file.settings.assume_accelerator or file.profile.assume_accelerator:
         return True
     below = node
     for above in file.ancestors(node):

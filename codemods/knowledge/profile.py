@@ -1,39 +1,137 @@
-"""House styles: how a project spells the device, the device module and the rest, read from `profiles/*.toml`."""
+"""House styles: how a project spells the device, its functions and its decorators, read from `profiles/*.toml`."""
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from agnostic.config import ConfigError
+
+if TYPE_CHECKING:
+    from agnostic.file import File
+    from agnostic.rule import Edit
 
 FOLDER = Path(__file__).parent.with_name("profiles")
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One house style. Empty fields mean that the generic form is used."""
+    """One house style. What is empty is written in the generic form."""
 
     name: str
-    recognise: str = ""
-    """A pattern on a file's text or path by which `profile = "auto"` knows the project."""
+    text: str = ""
+    """A pattern on the text of a file that belongs to the project."""
+    path: str = ""
+    """A pattern on the path of a file in the project, for a style of tests or sources only."""
+    device: str = ""
+    """The expression for the device."""
+    device_kind: Literal["device", "type"] = "type"
+    """Whether that expression is a torch.device, or its type."""
+    module: str = ""
+    """The expression for the module that stands in for torch.cuda, with functions of the same names."""
+    backend: str = ""
+    """The expression for the backend of a process group."""
+    assume_accelerator: bool = False
+    """The project needs no guard for machines without an accelerator."""
+    calls: dict[str, str] = field(default_factory=dict)
+    """A function of torch.cuda -> the project's own call; `{device}` is its first argument."""
+    decorators: dict[str, str] = field(default_factory=dict)
+    """A decorator for CUDA -> the one for any accelerator."""
+    imports: dict[str, str] = field(default_factory=dict)
+    """A name -> the module to import it from."""
 
 
 @cache
 def profiles() -> dict[str, Profile]:
-    """All profiles by name."""
-    return {
-        path.stem: Profile(path.stem, **tomllib.loads(path.read_text(encoding="utf-8")))
-        for path in sorted(FOLDER.glob("*.toml"))
-    }
+    """All profiles by name, those for a part of a project before those for all of it."""
+    found = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        known = {item.name.replace("_", "-"): item.name for item in fields(Profile)}
+        found.append(Profile(name=path.stem, **{known[key]: value for key, value in table.items()}))
+    return {one.name: one for one in sorted(found, key=lambda one: (not one.path, one.name))}
 
 
-def profile(name: str, text: str) -> Profile:
-    """The profile called `name`; for `auto`, the one that recognises the text, else the generic one."""
-    found = profiles()
-    if name != "auto":
-        return found[name]
-    return next(
-        (one for one in found.values() if one.recognise and re.search(one.recognise, text)), found["generic"]
-    )
+def profile(file: File) -> Profile:
+    """The profile that the settings name; for `auto`, the first that knows the file, else the generic one.
+
+    Raises ConfigError for a name that is no profile.
+    """
+    wanted = file.settings.profile
+    if wanted != "auto":
+        if wanted not in profiles():
+            raise ConfigError(f"there is no profile `{wanted}`; there are {', '.join(sorted(profiles()))}")
+        return profiles()[wanted]
+    path = file.path.as_posix()
+    for one in profiles().values():
+        if one.text and re.search(one.text, file.text, re.MULTILINE) and re.search(one.path, path):
+            return one
+    return profiles()["generic"]
+
+
+def imports(file: File, text: str) -> tuple[Edit, ...]:
+    """The edits that import what an expression in the project's own words needs."""
+    edits = []
+    for name, module in file.profile.imports.items():
+        if re.search(rf"(?<![\w.]){re.escape(name)}\b", text) and not _binds(file, name):
+            edits.append(_extend(file, module, name) or _new(file, module, name))
+    return tuple(edits)
+
+
+def _binds(file: File, name: str) -> bool:
+    return any(
+        isinstance(one, (ast.Import, ast.ImportFrom)) and any((alias.asname or alias.name) == name for alias in one.names)
+        or isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name == name
+        or isinstance(one, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in one.targets)
+        for one in file.ast.body
+    )  # fmt: skip
+
+
+def _extend(file: File, module: str, name: str) -> Edit | None:
+    """Add a name to the file's import from a module, in order; the file may know it by another path."""
+    from agnostic.rule import Edit
+
+    last_part = module.rpartition(".")[2]
+    for statement in file.ast.body:
+        same = isinstance(statement, ast.ImportFrom) and (statement.module or "").rpartition(".")[2] == last_part
+        if same and isinstance(statement, ast.ImportFrom):
+            later = next((alias for alias in statement.names if alias.name > name), None)
+            if later is not None:
+                at = file.lines[later.lineno - 1] + later.col_offset
+                alone = not file.text[file.lines[later.lineno - 1] : at].strip()
+                gap = file.newline + file.text[file.lines[later.lineno - 1] : at] if alone else " "
+                return Edit(at, at, f"{name},{gap}")
+            last = statement.names[-1]
+            at = file.lines[(last.end_lineno or 1) - 1] + (last.end_col_offset or 0)
+            start = file.lines[last.lineno - 1]
+            indent = file.text[start : start + last.col_offset]
+            return Edit(at, at, f",{file.newline}{indent}{name}" if not indent.strip() else f", {name}")
+    return None
+
+
+def _new(file: File, module: str, name: str) -> Edit:
+    """A new import behind the file's others."""
+    from agnostic.rule import Edit
+    from codemods.knowledge.spell import import_edit
+
+    line = f"from {module} import {name}"
+    place = None
+    for statement in file.ast.body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            if isinstance(statement, ast.ImportFrom) and not statement.level and (statement.module or "") > module:
+                if place is not None and (statement.module or "").partition(".")[0] == module.partition(".")[0]:
+                    at = file.lines[statement.lineno - 1]
+                    return Edit(at, at, f"{line}{file.newline}")
+            place = statement.end_lineno
+        elif place is not None and not isinstance(statement, (ast.If, ast.Try)):
+            break
+    if place is None:
+        empty = import_edit(file, "")
+        return Edit(empty.start, empty.end, f"{line}{file.newline * 2}")
+    at = file.lines[place] if place < len(file.lines) else len(file.text)
+    return Edit(at, at, f"{line}{file.newline}")

@@ -141,6 +141,12 @@ def _assigned(file: File, statement: cst.CSTNode, target: cst.BaseExpression) ->
 
 def _entry(file: File, element: cst.DictElement) -> Slot:
     """A value of a dictionary: a device under a key that says so, or in a `map_location`."""
+    owner = file.parent(element)
+    above = file.parent(owner) if owner is not None else None
+    if isinstance(above, cst.Arg) and above.keyword is not None and above.keyword.value == "map_location":
+        return Slot("type")
+    if isinstance(above, cst.Assign) and file.source(above.targets[0].target) == "map_location":
+        return Slot("type")
     key = element.key.evaluated_value if isinstance(element.key, cst.SimpleString) else None
     if isinstance(key, str) and (DEVICE_WORD.search(key) or re.fullmatch(r"(cuda|cpu)(:\d+)?", key)):
         return Slot("value", "it is a setting in a dictionary; others may compare it with a literal")

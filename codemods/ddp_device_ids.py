@@ -1,0 +1,50 @@
+"""DistributedDataParallel that is told its device by number.
+
+A module on the CPU has none, and the call raises. The numbers are given only where there is an accelerator:
+
+```diff
+  import torch
+  import torch.distributed as dist
+  from torch.nn.parallel import DistributedDataParallel as DDP
+  device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+- dist.init_process_group("nccl")
+- model = DDP(model, device_ids=[rank], output_device=rank)
++ dist.init_process_group(dist.get_default_backend_for_device(device))
++ model = DDP(model, device_ids=[rank] if device.type != "cpu" else None, output_device=rank if device.type != "cpu" else None)
+```
+
+It is reported only in files that are bound to CUDA otherwise.
+
+Fix safety: safe; unsafe where a device in scope may be another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Finding, rule
+from codemods.knowledge.device import device_at
+from codemods.knowledge.guard import has_accelerator
+
+MESSAGE = "the numbers of devices are for accelerators; a module on the CPU takes None"
+
+
+@rule("AGN503", "device_ids")
+def check(call: cst.Call, file: File) -> Iterator[Finding]:
+    name = file.name(call.func) or ""
+    if not name.endswith(".DistributedDataParallel") or not name.startswith("torch."):
+        return
+    if not re.search(r"\.cuda\b|[\"']cuda|[\"']nccl", file.text) or has_accelerator(file, call):
+        return
+    given = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in ("device_ids", "output_device")]
+    given = [arg for arg in given if not isinstance(arg.value, cst.IfExp) and file.source(arg.value) != "None"]
+    if given:
+        device = device_at(file, call)
+        condition = f' if {device.type} != "cpu" else None'
+        yield Finding(
+            given[0], MESSAGE, (*device.edits, *(file.insert_after(arg.value, condition) for arg in given)), device.unsafe
+        )

@@ -1,0 +1,67 @@
+"""A `torch.cuda` function that the project has its own word for.
+
+Projects that run on several kinds of device have a helper for each purpose, and reviewers expect it. Which words a
+project uses is its `profile`; this is verl's:
+
+settings: profile = "verl"
+
+```diff
+  import torch
++ from verl.utils.device import get_device_id, get_torch_device
+  def free():
+-     torch.cuda.empty_cache()
+-     return torch.cuda.current_device()
++     get_torch_device().empty_cache()
++     return get_device_id()
+```
+
+Fix safety: unsafe, because nothing proves that the project at hand has the helper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from agnostic.file import File
+from agnostic.rule import Finding, rule
+from codemods.knowledge.profile import imports
+from codemods.knowledge.uses import call_of, use
+
+RULES = {"stream", "seed", "rng-state", "device-module-member", "set-device", "device-context"}
+KEPT = {"is_available", "get_device_properties", "get_device_capability"}
+UNSAFE = "the project must have `{0}`"
+
+
+@rule("AGN100", "cuda")
+def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
+    profile = file.profile
+    if not profile.calls and not profile.module:
+        return
+    entry = use(file, node)
+    if entry is None or not (entry.to or entry.rule in RULES):
+        return
+    member = entry.name.rpartition(".")[2]
+    call = call_of(file, node)
+    if member in profile.calls:
+        template = profile.calls[member]
+        words, device, _ = template.partition("({device})")
+        if device and (call is None or any(arg.star for arg in call.args)):
+            return
+        edits = [file.replace(node, words)]
+        if device and call is not None:
+            edits += [file.replace(arg, profile.device) for arg in call.args[:1]]
+            edits += [file.insert_argument(call, profile.device)] if not call.args else []
+            words += profile.device
+            file.claim(*call.args[:1])
+    elif profile.module and member not in KEPT and entry.name.count(".") == 2:
+        words = f"{profile.module}.{member}"
+        edits = [file.replace(node, words)]
+    else:
+        return
+    file.claim(node)
+    helper = re.split(r"\W", words)[0]
+    message = f"`{entry.name}` is CUDA only; this project's own word is `{words}`"
+    yield Finding(node, message, (*imports(file, words), *edits), UNSAFE.format(helper))
