@@ -135,6 +135,8 @@ def check_text(
             unsafe=finding.unsafe,
             together=tuple(file.span(node) for node in finding.together),
             blocks=finding.blocks,
+            code=rule.code,
+            message=finding.message,
         )
         rows = range(candidate.line, candidate.line + 1)
         if _is_silenced(rule.code, rows, silenced):

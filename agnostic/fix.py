@@ -6,17 +6,20 @@ import os
 import stat
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agnostic.check import ENGINE_RULES, REFUSED, UNREADABLE, Diagnostic, Place, check_text, may_concern, read, unreadable
 from agnostic.config import Settings
 from agnostic.gate import objection
-from agnostic.rule import load
-from agnostic.settle import apply, choose
+from agnostic.rule import Edit, load
+from agnostic.settle import Candidate, apply, choose
 
 ROUNDS = 12
 """More rounds than any file needs; one that is not stable by then is left as it was."""
+
+Chooser = Callable[[Sequence[Candidate]], list[Edit]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,13 @@ class Fixed:
         return self.before != self.after
 
 
-def fix_bytes(path: Path, data: bytes, settings: Settings, unsafe: bool = False) -> Fixed:
-    """Fix a file's bytes; they come back untouched if the result would not pass the gate."""
+def fix_bytes(
+    path: Path, data: bytes, settings: Settings, unsafe: bool = False, choose: Chooser = choose
+) -> Fixed:
+    """Fix a file's bytes; they come back untouched if the result would not pass the gate.
+
+    `choose` picks the edits of each round from the candidates; another one can fix a part of the file.
+    """
     ruleset = load()
     if not may_concern(data, ruleset):
         return Fixed(path, data, data, (), ())

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 from typing import TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MANY = 60
@@ -19,9 +19,9 @@ CHUNK = 24
 
 
 def each(
-    work: Callable[[Path], Result], paths: Sequence[Path], crashed: Callable[[Path], Result], jobs: int | None = None
+    work: Callable[[Item], Result], paths: Sequence[Item], crashed: Callable[[Item], Result], jobs: int | None = None
 ) -> Iterator[Result]:
-    """`work(path)` for each path, in order. `crashed` stands in for one that kills its process."""
+    """`work(path)` for each path, or whatever stands for one, in order. `crashed` stands in for one that kills its process."""
     jobs = jobs or os.cpu_count() or 1
     progress = Progress(len(paths))
     if jobs == 1 or len(paths) < MANY:

@@ -18,6 +18,8 @@ class Candidate:
     unsafe: str
     together: tuple[Span, ...]
     blocks: bool
+    code: str = ""
+    message: str = ""
     stays: str = ""
     """Why it is not fixed; empty if it may be."""
     partners: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""The hooks under the real pre-commit, in a scratch repository. It installs the tool, so these tests are slow."""
+"""The hooks under the real pre-commit, in a scratch repository. It installs the tool, so these are slow."""
 
 from __future__ import annotations
 
