@@ -81,12 +81,12 @@ def matches(pattern: str, path: Path, root: Path) -> bool:
     candidates = [relative, *(parent for parent in relative.parents if parent.name)]
     pattern = pattern.rstrip("/")
     if "/" in pattern:
-        return any(_glob(pattern.removeprefix("./")).fullmatch(candidate.as_posix()) for candidate in candidates)
-    return any(_glob(pattern).fullmatch(part) for part in relative.parts)
+        return any(glob(pattern.removeprefix("./")).fullmatch(candidate.as_posix()) for candidate in candidates)
+    return any(glob(pattern).fullmatch(part) for part in relative.parts)
 
 
 @cache
-def _glob(pattern: str) -> re.Pattern[str]:
+def glob(pattern: str) -> re.Pattern[str]:
     parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]+\])", pattern)
     return re.compile(

@@ -145,7 +145,7 @@ class Borrowed:
             for name in ("objects", "shallow")
         )
         (self.folder / "objects/info").mkdir(exist_ok=True)
-        (self.folder / "objects/info/alternates").write_bytes(_quoted(os.fsencode(objects)) + b"\n")
+        (self.folder / "objects/info/alternates").write_bytes(quoted(os.fsencode(objects)) + b"\n")
         if shallow.is_file():
             shutil.copyfile(shallow, self.folder / "shallow")
 
@@ -196,7 +196,7 @@ class Borrowed:
         self.close()
 
 
-def _quoted(path: bytes) -> bytes:
+def quoted(path: bytes) -> bytes:
     """A path as git reads it back in C style, so that none of its bytes means anything."""
     escaped = b"".join(
         bytes([byte]) if 32 <= byte < 127 and byte not in b'"\\' else b"\\%03o" % byte for byte in path
