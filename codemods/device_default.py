@@ -38,7 +38,7 @@ from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
 from codemods.knowledge.device import type_expression
-from codemods.knowledge.profile import imports
+from codemods.knowledge.profile import own_imports
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 
@@ -56,7 +56,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     parent = file.parent(literal)
     torch, added = root(file, file.module)
     text = type_expression(file, file.module, torch, found[1])
-    added = (*added, *imports(file, text))
+    added = (*added, *own_imports(file, text))
     if isinstance(parent, cst.Param):
         yield Finding(literal, message, (*added, *edits) if (edits := _parameter(file, parent, text)) else (), UNSAFE)
     elif isinstance(parent, cst.Arg) and isinstance(call := file.parent(parent), cst.Call):

@@ -50,7 +50,7 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.device import device_at, expression, type_expression
 from codemods.knowledge.portable import OPEN
-from codemods.knowledge.profile import imports
+from codemods.knowledge.profile import own_imports
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 
@@ -73,7 +73,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         text = type_expression(file, literal, torch, index)
         if not isinstance(file.parent(literal), OPEN):
             text = f"({text})"
-        edits = (*edits, *imports(file, text), file.replace(literal, text))
+        edits = (*edits, *own_imports(file, text), file.replace(literal, text))
         yield Finding(literal, message, edits, slot.unsure or first_index(file, index))
     elif slot.kind in ("device", "type"):
         device = device_at(file, literal)
@@ -90,7 +90,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             edit = file.replace(literal, device.type if slot.kind == "type" else device.text)
         edits = device.edits
         if whole is not None and whole_text(file, whole):
-            edits, unsafe = (*root(file, literal)[1], *imports(file, whole_text(file, whole))), slot.unsure
+            edits, unsafe = (*root(file, literal)[1], *own_imports(file, whole_text(file, whole))), slot.unsure
         yield Finding(literal, message, (*edits, edit), unsafe or first_index(file, index))
 
 

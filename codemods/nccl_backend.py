@@ -37,7 +37,7 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.device import Device, device_at
 from codemods.knowledge.guard import AVAILABLE
-from codemods.knowledge.profile import imports
+from codemods.knowledge.profile import own_imports
 from codemods.knowledge.spell import spell
 
 MESSAGE = "`nccl` is for CUDA only; ask for the device's own backend (torch 2.6)"
@@ -79,7 +79,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
 def default_backend(file: File, node: cst.CSTNode, device: Device) -> tuple[str, tuple]:
     """The call that gives the backend of a device, through the file's own name for torch.distributed."""
     if file.profile.backend:
-        return file.profile.backend, imports(file, file.profile.backend)
+        return file.profile.backend, own_imports(file, file.profile.backend)
     for scope in file.names.visible(node):
         for name, bindings in file.names.bound_in(scope).items():
             if {binding.origin for binding in bindings} == {"torch.distributed"}:

@@ -27,7 +27,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.profile import imports
+from codemods.knowledge.profile import own_imports
 from codemods.knowledge.uses import call_of, use
 
 RULES = {"stream", "seed", "rng-state", "device-module-member", "set-device", "device-context"}
@@ -51,17 +51,17 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
         if device and (call is None or any(arg.star for arg in call.args)):
             return
         edits = [file.replace(node, words)]
+        needs = f" {profile.device}" if device else ""
         if device and call is not None:
             edits += [file.replace(arg, profile.device) for arg in call.args[:1]]
             edits += [file.insert_argument(call, profile.device)] if not call.args else []
-            words += profile.device
             file.claim(*call.args[:1])
     elif profile.module and member not in KEPT and entry.name.count(".") == 2:
-        words = f"{profile.module}.{member}"
+        words, needs = f"{profile.module}.{member}", ""
         edits = [file.replace(node, words)]
     else:
         return
     file.claim(node)
     helper = re.split(r"\W", words)[0]
     message = f"`{entry.name}` is CUDA only; this project's own word is `{words}`"
-    yield Finding(node, message, (*imports(file, words), *edits), UNSAFE.format(helper))
+    yield Finding(node, message, (*own_imports(file, words + needs), *edits), UNSAFE.format(helper))

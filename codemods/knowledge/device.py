@@ -18,7 +18,7 @@ from agnostic.file import File
 from agnostic.names import Binding
 from agnostic.rule import Edit
 from codemods.knowledge.guard import has_accelerator
-from codemods.knowledge.profile import imports
+from codemods.knowledge.profile import own_imports
 from codemods.knowledge.spell import import_edit, root
 
 Kind = Literal["device", "type", "string", "unknown"]
@@ -75,7 +75,7 @@ def project_device(file: File, node: cst.CSTNode) -> Device | None:
     if not text:
         return None
     unsafe = f"the project must have `{text}`"
-    return Device(text, file.profile.device_kind, unsafe, imports(file, text), root(file, node)[0])
+    return Device(text, file.profile.device_kind, unsafe, own_imports(file, text), root(file, node)[0])
 
 
 def in_scope(file: File, node: cst.CSTNode) -> Device | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -74,13 +74,15 @@ def profile(file: File) -> Profile:
     return profiles()["generic"]
 
 
-def imports(file: File, text: str) -> tuple[Edit, ...]:
+def own_imports(file: File, text: str) -> tuple[Edit, ...]:
     """The edits that import what an expression in the project's own words needs."""
-    edits = []
-    for name, module in file.profile.imports.items():
+    edits: dict[tuple[int, int], Edit] = {}
+    for name, module in sorted(file.profile.imports.items()):
         if re.search(rf"(?<![\w.]){re.escape(name)}\b", text) and not _binds(file, name):
-            edits.append(_extend(file, module, name) or _new(file, module, name))
-    return tuple(edits)
+            edit = _extend(file, module, name) or _new(file, module, name)
+            place = (edit.start, edit.end)
+            edits[place] = replace(edit, text=edits[place].text + edit.text) if place in edits else edit
+    return tuple(edits.values())
 
 
 def _binds(file: File, name: str) -> bool:
