@@ -89,9 +89,12 @@ def matches(pattern: str, path: Path, root: Path) -> bool:
 def glob(pattern: str) -> re.Pattern[str]:
     parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]+\])", pattern)
-    return re.compile(
-        "".join(parts.get(piece) or (piece if piece.startswith("[") else re.escape(piece)) for piece in pieces)
-    )
+    try:
+        return re.compile(
+            "".join(parts.get(piece) or (piece if piece.startswith("[") else re.escape(piece)) for piece in pieces)
+        )
+    except re.error as error:
+        raise ConfigError(f"the pattern `{pattern}` is none: {error}") from None
 
 
 def find_root(start: Path) -> tuple[Path, Path | None]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -21,8 +20,9 @@ from agnostic.patch.figures import Figures, figures
 from agnostic.patch.message import Wording
 from agnostic.patch.recipe import Recipe
 from agnostic.patch.series import Series, make
-from agnostic.patch.split import Splitter
-from agnostic.patch.write import BRANCH, COVER, Person, commit_all, mails, write_out
+from agnostic.patch.split import Split, Splitter
+from agnostic.patch.verify import verify_each
+from agnostic.patch.write import COVER, Person, commit_all, mails, write_out
 from codemods.knowledge.conventions import Conventions, conventions_of
 
 TEST_PLAN = (
@@ -35,7 +35,7 @@ TEST_PLAN = (
 class Wanted:
     """What a series is asked to be."""
 
-    recipe: Recipe = Recipe("")
+    recipe: Recipe
     split: str = ""
     unsafe: bool = False
     author: Person | None = None
@@ -56,15 +56,23 @@ class Result:
 @click.command("patch")
 @click.argument("source", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder for the series.")
-@click.option("--split", type=click.Choice(["rule", "api", "folder", "owner"]), help="What one commit is about.")
-@click.option("--recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file of `patches`.")
+@click.option(
+    "--split", type=click.Choice(["rule", "api", "folder", "owner"]), help="What one commit is about."
+)
+@click.option(
+    "--recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file of `patches`."
+)
 @click.option("--revision", default="HEAD", show_default=True, help="The commit to start from.")
 @click.option("--allow-dirty", is_flag=True, help="Leave out uncommitted changes knowingly.")
-@click.option("--unsafe-fixes", is_flag=True, help="With fixes that may change something; each commit says what.")
+@click.option(
+    "--unsafe-fixes", is_flag=True, help="With fixes that may change something; each commit says what."
+)
 @click.option("--signoff", is_flag=True, help="Add Signed-off-by with the author.")
 @click.option("--author", metavar="'NAME <MAIL>'", help="Default: your git configuration.")
 @click.option("--select", metavar="CODES", help="Only these rules.")
-@click.option("--verify", metavar="COMMAND", help="Run in a checkout of each commit; if it fails, so does the run.")
+@click.option(
+    "--verify", metavar="COMMAND", help="Run in a checkout of each commit; if it fails, so does the run."
+)
 @click.option("--jobs", type=click.IntRange(1), help="Processes to use; default: one per processor.")
 def command(
     source: Path,
@@ -95,7 +103,7 @@ def command(
     with base_of(source, wanted.recipe, revision, allow_dirty) as base:
         result = make_series(base, wanted, source, select)
         if verify:
-            _verify(base, verify)
+            verify_each(base, verify)
         write_out(output, result.files)
     size = result.figures
     click.echo(
@@ -129,12 +137,11 @@ def make_series(base: Base, wanted: Wanted, source: Path, select: str | None = N
     codes = tuple(code.strip().upper() for code in (select or "").split(",") if code.strip())
     settings = recipe.applied(replace(settings, select=codes or settings.select))
     conventions = conventions_of(recipe.conventions, base.entries)
-    splitter = Splitter(wanted.split or recipe.split or conventions.split, recipe.order, base.owners)  # type: ignore[arg-type]
+    by = cast(Split, wanted.split or recipe.split or conventions.split)
+    splitter = Splitter(by, recipe.order, base.owners)
     series = make(base, settings, wanted.unsafe, splitter, wanted.jobs)
     author = wanted.author or person(None, source)
-    wording = Wording(
-        splitter.by, conventions, recipe.verify or TEST_PLAN, str(author) if wanted.sign_off else ""
-    )
+    wording = Wording(by, conventions, recipe.verify or TEST_PLAN, str(author) if wanted.sign_off else "")
     commit_all(base, series, author, wording.message)
     size = figures(base, series, version_of(source, recipe))
     name = recipe.name or (conventions.name if conventions != Conventions() else source.resolve().name)
@@ -150,7 +157,9 @@ def person(author: str | None, source: Path) -> Person:
     try:
         name, mail = (ask(source, "config", key).decode().strip() for key in ("user.name", "user.email"))
     except GitError:
-        raise ConfigError("git does not know who you are; write `--author 'A Name <mail@example.org>'`") from None
+        raise ConfigError(
+            "git does not know who you are; write `--author 'A Name <mail@example.org>'`"
+        ) from None
     return Person(name, mail)
 
 
@@ -162,21 +171,3 @@ def version_of(source: Path, recipe: Recipe) -> str:
             if found:
                 return found[1]
     return ""
-
-
-def _verify(base: Base, command: str) -> None:
-    """Run a command of the user's in a checkout of each commit. Raises ConfigError for the first that fails."""
-    commits = base.repository.git("rev-list", "--reverse", f"refs/heads/base..{BRANCH}").decode().split()
-    for commit in commits:
-        with tempfile.TemporaryDirectory(prefix="torch-agnostic-") as folder:
-            index = str(Path(folder).with_name(Path(folder).name + ".index"))
-            try:
-                base.repository.git("read-tree", commit, GIT_INDEX_FILE=index)
-                base.repository.git(f"--work-tree={folder}", "checkout-index", "-a", GIT_INDEX_FILE=index)
-            finally:
-                Path(index).unlink(missing_ok=True)
-            done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                subject = base.repository.git("log", "-1", "--format=%s", commit).decode("utf-8", "replace").strip()
-                last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
-                raise ConfigError(f"`{command}` failed after the commit {subject!r}:\n{last}")

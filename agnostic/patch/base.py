@@ -61,8 +61,8 @@ class Base:
 def from_checkout(checkout: Path, revision: str = "HEAD", dirty: bool = False) -> Base:
     """The base at a commit of a git repository, of which only objects are read.
 
-    Raises GitError for a checkout with uncommitted changes to Python files or settings, unless `dirty` says that they
-    are left out knowingly.
+    Raises GitError for a checkout with uncommitted changes to Python files or settings, unless `dirty` says
+    that they are left out knowingly.
     """
     commit = resolve(checkout, revision)
     in_work_tree = ask(checkout, "rev-parse", "--is-inside-work-tree").strip() == b"true"
@@ -113,7 +113,7 @@ def _base(repository: Borrowed, commit: str, revision: str) -> Base:
     base = Base(repository, folder, {}, revision, int(committer[1]) if committer else EPOCH)
     everything = repository.entries(commit)
     base.entries, base.skipped = _usable(everything)
-    wanted = {name: None for name in (*SETTINGS, *OWNERS)}
+    wanted = dict.fromkeys((*SETTINGS, *OWNERS))
     found = {
         entry.path: data
         for entry, data in repository.blobs(
@@ -153,7 +153,7 @@ def _usable(everything: list[Entry]) -> tuple[dict[str, Entry], dict[str, str]]:
             continue
         parts = entry.path.split("/")
         above = {"/".join(parts[:depth]) for depth in range(1, len(parts))}
-        if any(part in ("", ".", "..") or part.lower() == ".git" for part in parts):
+        if leaves_tree(entry.path):
             skipped[entry.path] = "its path leaves the tree"
         elif entry.path in usable or above & no_folders:
             skipped[entry.path] = "the tree has two things at this place"
@@ -168,10 +168,19 @@ def _usable(everything: list[Entry]) -> tuple[dict[str, Entry], dict[str, str]]:
     return dict(sorted(usable.items())), dict(sorted(skipped.items()))
 
 
+def leaves_tree(name: str) -> bool:
+    """Whether a path of a tree, as it may be planted, is none to write to."""
+    return any(part in ("", ".", "..") or part.lower() == ".git" for part in name.split("/"))
+
+
 def _refuse_dirty(checkout: Path, committed: list[Entry]) -> None:
     """Compare commit, index and files by their contents, as asking for the status would run filters."""
     index = parse_entries(ask(checkout, "ls-files", "-s", "-z"))
-    sparse = {os.fsdecode(line[2:]) for line in ask(checkout, "ls-files", "-t", "-z").split(b"\0") if line[:1] == b"S"}
+    sparse = {
+        os.fsdecode(line[2:])
+        for line in ask(checkout, "ls-files", "-t", "-z").split(b"\0")
+        if line[:1] == b"S"
+    }
     dirty = {entry.path for entry in {*index} ^ {*committed} if _matters(entry.path)}
     dirty |= {
         entry.path
@@ -181,8 +190,8 @@ def _refuse_dirty(checkout: Path, committed: list[Entry]) -> None:
     if dirty:
         some = ", ".join(repr(name) for name in sorted(dirty)[:3])
         raise GitError(
-            f"{checkout}: uncommitted changes in {some}{' and others' * (len(dirty) > 3)}; the series would be without "
-            "them: commit them, or leave them out with `--allow-dirty`"
+            f"{checkout}: uncommitted changes in {some}{' and others' * (len(dirty) > 3)}; the series would "
+            "be without them: commit them, or leave them out with `--allow-dirty`"
         )
 
 
@@ -193,7 +202,11 @@ def _matters(name: str) -> bool:
 def _edited(checkout: Path, entry: Entry) -> bool:
     path = checkout / entry.path
     try:
-        if any(one.is_symlink() for one in (path, *path.parents) if one != checkout and one.is_relative_to(checkout)):
+        if any(
+            one.is_symlink()
+            for one in (path, *path.parents)
+            if one != checkout and one.is_relative_to(checkout)
+        ):
             return True
         data = path.read_bytes()
     except OSError:

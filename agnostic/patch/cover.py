@@ -1,4 +1,4 @@
-"""The cover letter: what the series is, what it left and why, what to test, and what a person has to do with it."""
+"""The cover letter: what the series is, what it left and why, what to test, and what a person has to do."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ WIDTH = 80
 EXAMPLES = 25
 """How many reasons are told for what was left."""
 
-DRAFT = """This series is a draft, written by torch-agnostic {version}. A person has to read and understand every change,
-look for work that is under way already, run the tests, and send the series in their own name and words. It has not
-been run on any device yet: reviewers ask on which devices it was, so say that. torch-agnostic is not affiliated with
-the project that this series is for."""
+DRAFT = """
+This series is a draft, written by torch-agnostic {version}. A person has to read and understand every change,
+look for work that is under way already, run the tests, and send the series in their own name and words. It
+has not been run on any device yet: reviewers ask on which devices it was, so say that. torch-agnostic is not
+affiliated with the project that this series is for.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,11 @@ def cover_letter(
 def _fill(text: str) -> str:
     indent = "  " if text.startswith("- ") else ""
     return textwrap.fill(
-        " ".join(text.split()), WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        " ".join(text.split()),
+        WIDTH,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -91,9 +97,12 @@ def _left(base: Base, series: Series, settings: Settings, on_purpose: Sequence[L
         place = os.fsencode(os.path.relpath(first.path, settings.root)).decode("utf-8", "backslashreplace")
         lines.append(_fill(f"- {len(found)} x {code} {rule}: {words} (first: {place}:{first.start.row})"))
     if rest := groups[EXAMPLES:]:
-        lines.append(f"- {sum(len(found) for _, found in rest)} more, for {len(rest)} other reasons: `torch-agnostic check`")
+        lines.append(
+            f"- {sum(len(found) for _, found in rest)} more, for {len(rest)} other reasons: see `check`"
+        )
     lines += [
-        _fill(f"- {os.fsencode(path).decode('utf-8', 'backslashreplace')!r}: {why}") for path, why in base.skipped.items()
+        _fill(f"- {os.fsencode(path).decode('utf-8', 'backslashreplace')!r}: {why}")
+        for path, why in base.skipped.items()
     ]
     return "\n".join(lines) or "Nothing."
 
@@ -112,5 +121,6 @@ def _sections(wording: Wording, name: str) -> str:
         "Test Result": "Not run yet: fill in what you ran, on which devices, and what came out.",
     }
     return "## Description\n\n" + "\n\n".join(
-        f"### {section}\n\n{texts.get(section, 'To be filled in.')}" for section in wording.conventions.sections
+        f"### {section}\n\n{texts.get(section, 'To be filled in.')}"
+        for section in wording.conventions.sections
     )

@@ -85,7 +85,7 @@ def reason_of(one: Diagnostic) -> str:
 
 
 def by_reason(left: Iterable[Diagnostic]) -> dict[tuple[str, str, str], list[Diagnostic]]:
-    """What was left by rule and by words: why it is unsafe, what it goes together with, or what there is to do."""
+    """What was left by rule and by words: why it is unsafe, what it waits for, or what there is to do."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     for one in left:
         kind = reason_of(one)

@@ -54,7 +54,9 @@ class Wording:
 
 def _replacement(commit: Commit, code: str, name: str) -> str:
     """What an API is replaced by, if its findings name one thing."""
-    found = {new for one in commit.fixed if one.code == code for old, new in [names(one)] if old == name and new}
+    found = {
+        new for one in commit.fixed if one.code == code for old, new in [names(one)] if old == name and new
+    }
     return found.pop() if len(found) == 1 else ""
 
 
@@ -86,7 +88,10 @@ def _why(commit: Commit) -> list[str]:
 
 
 def _fill(paragraphs: Iterable[str]) -> str:
-    return "\n\n".join(textwrap.fill(" ".join(part.split()), WIDTH, break_long_words=False, break_on_hyphens=False) for part in paragraphs)
+    return "\n\n".join(
+        textwrap.fill(" ".join(part.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+        for part in paragraphs
+    )
 
 
 def _replaced(fixed: Iterable[Diagnostic]) -> str:
@@ -102,5 +107,6 @@ def _replaced(fixed: Iterable[Diagnostic]) -> str:
 def listed(items: Iterable[str]) -> str:
     """A list, wrapped."""
     return "\n".join(
-        textwrap.fill(item, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False) for item in items
+        textwrap.fill(item, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False)
+        for item in items
     )

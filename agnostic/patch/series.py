@@ -61,7 +61,7 @@ class Series:
 
 
 def steps_of(settings: Settings, unsafe: bool, splitter: Splitter, job: Job) -> Steps:
-    """The way of one file: a step for each unit that changes it, the last of which is what `fix` makes of it."""
+    """The way of one file: a step for each unit that changes it; the last is what `fix` makes of it."""
     path = settings.root / job.name
     units: set[Unit] = set()
     whole = fix_bytes(path, job.data, settings, unsafe, splitter.all(units))

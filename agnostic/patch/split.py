@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from agnostic.config import glob
+from agnostic.config import ConfigError, glob
 from agnostic.rule import Edit
 from agnostic.settle import Candidate, choose
 
@@ -51,7 +51,7 @@ class Splitter:
         return Unit(rank, f"{fix.code} {api(fix.message)}" if self.by == "api" else fix.code)
 
     def units(self, candidates: Sequence[Candidate]) -> dict[int, Unit]:
-        """The unit of each fix that may be applied, by its number: the last one of those that it goes together with.
+        """The unit of each fix that may be applied, by number: the last of those that it goes together with.
 
         Fixes that depend on each other are one change to a reader too, so no commit has half of them.
         """
@@ -111,7 +111,7 @@ def owners_of(name: str, text: str) -> tuple[str, ...]:
 
 
 def _owns(pattern: str, name: str) -> bool:
-    """Whether a pattern of CODEOWNERS fits a file: as in a .gitignore, from the top if it has an inner slash."""
+    """Whether a pattern of CODEOWNERS fits a file: as in a .gitignore, from the top with an inner slash."""
     folder_only = pattern.endswith("/")
     stripped = pattern.strip("/")
     if "/" not in pattern.rstrip("/"):
@@ -122,7 +122,7 @@ def _owns(pattern: str, name: str) -> bool:
         candidates.append(name)
     try:
         fits = glob(stripped)
-    except re.error:  # a pattern that is none owns nothing, as on GitHub
+    except ConfigError:  # a pattern that is none owns nothing, as on GitHub
         return False
     if stripped.endswith("/*"):  # `docs/*` owns the files in it, and not those further down
         return bool(fits.fullmatch(name))

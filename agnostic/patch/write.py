@@ -69,7 +69,7 @@ def mails(base: Base) -> dict[str, bytes]:
 
 
 def _sealed(mail: bytes) -> bytes:
-    """A mail whose carriage returns survive: `git am` drops those at the ends of lines unless they are encoded."""
+    """A mail whose carriage returns survive: `git am` drops those at ends of lines unless encoded."""
     if b"\r" not in mail:
         return mail
     header, _, body = mail.partition(b"\n\n")
@@ -98,7 +98,9 @@ def write_out(folder: Path, files: dict[str, bytes]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.iterdir()):
         if path.name != COVER and not re.fullmatch(r"\d{4,}-.*\.patch", path.name):
-            raise ConfigError(f"{folder}: holds {path.name!r}, which is no part of a series; name an empty folder")
+            raise ConfigError(
+                f"{folder}: holds {path.name!r}, which is no part of a series; name an empty folder"
+            )
     for path in folder.iterdir():
         path.unlink()
     for name, data in files.items():

@@ -1,4 +1,4 @@
-"""What the commits of a series are called, and what each project wants them to look like: `conventions.toml`."""
+"""What the commits of a series are called, and what each project wants of them: `conventions.toml`."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ def _tables() -> dict[str, Any]:
 def conventions() -> dict[str, Conventions]:
     """All conventions by project."""
     known = {item.name.replace("_", "-"): item.name for item in fields(Conventions)}
-    return {"generic": Conventions()} | {
-        name: Conventions(
-            name, **{known[key]: tuple(one) if isinstance(one, list) else one for key, one in table.items()}
-        )
-        for name, table in _tables().items()
-        if name != "titles"
-    }
+    found = {"generic": Conventions()}
+    for name, table in _tables().items():
+        if name != "titles":
+            values: dict[str, Any] = {
+                known[key]: tuple(one) if isinstance(one, list) else one for key, one in table.items()
+            }
+            found[name] = Conventions(name, **values)
+    return found
 
 
 def titles() -> dict[str, str]:
