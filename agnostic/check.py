@@ -6,20 +6,27 @@ import io
 import re
 import tokenize
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from agnostic.config import Settings
-from agnostic.rule import Edit, Ruleset, load
+from agnostic.rule import Edit, Finding, Rule, Ruleset, load
 from agnostic.settle import Candidate, settle
 from agnostic.suppress import Suppression, suppressions
 
-UNREADABLE, UNUSED, REFUSED = "AGN000", "AGN001", "AGN002"
+if TYPE_CHECKING:
+    from agnostic.file import File
+
+UNREADABLE, UNUSED, REFUSED, FAILED = "AGN000", "AGN001", "AGN002", "AGN003"
 ENGINE_RULES = {
     UNREADABLE: ("unreadable-file", "A file that cannot be analysed."),
     UNUSED: ("unused-suppression", "A suppression comment that silences nothing."),
-    REFUSED: ("refused-fix", "A fix that was not written because its result did not pass the checks."),
+    REFUSED: ("refused-fix", "A file that was not fixed because the result did not pass the checks."),
+    FAILED: ("failed-check", "A file on which this tool itself failed; please report it."),
 }
 
 
@@ -78,8 +85,8 @@ def read(path: Path, data: bytes) -> Source:
 
 
 @cache
-def _screen(tokens: frozenset[str]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(sorted(re.escape(token.encode()) for token in tokens)))
+def _screen(tokens: tuple[str, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(re.escape(token.encode()) for token in tokens))
 
 
 def may_concern(data: bytes, ruleset: Ruleset) -> bool:
@@ -100,85 +107,87 @@ def check_bytes(path: Path, data: bytes, settings: Settings, whole: bool = False
 
 
 def unreadable(path: Path, why: str) -> Diagnostic:
-    return Diagnostic(
-        UNREADABLE, ENGINE_RULES[UNREADABLE][0], f"could not be read: {why}", path, Place(1, 1), Place(1, 1)
-    )
+    """The finding that stands in for all others of a file."""
+    return about(UNREADABLE, path, f"could not be read: {why}")
+
+
+def about(code: str, path: Path, message: str) -> Diagnostic:
+    """A finding of the engine about a whole file."""
+    return Diagnostic(code, ENGINE_RULES[code][0], message, path, Place(1, 1), Place(1, 1))
 
 
 def check_text(
-    path: Path, text: str, settings: Settings, whole: bool = False, unsafe: bool = True
+    path: Path,
+    text: str,
+    settings: Settings,
+    whole: bool = False,
+    unsafe: bool = True,
+    refused: Mapping[tuple[str, ...], str] = MappingProxyType({}),
 ) -> tuple[list[Diagnostic], list[Candidate]]:
     """The diagnostics of a text, and the candidates for fixing that stand behind them.
 
-    With `unsafe` false, fixes that are unsafe stay, and so do those that go together with them.
-    `whole` parses the text without the mask; the result is the same.
+    With `unsafe` false, fixes that are unsafe stay, and those that go together with them. `refused` says why
+    candidates with certain keys stay. `whole` parses the text without the mask; the result is the same.
     """
     from agnostic.file import File, Unreadable  # loads libcst
 
     ruleset = load()
     try:
         file = File(text, path, ruleset, settings, whole)
-        found = _walk(file, ruleset)
-        spans = [file.span(finding.node) for _, finding in found]
-    except (Unreadable, ValueError, RecursionError) as error:
+        found = [(file.span(finding.node), rule, finding) for rule, finding in _walk(file, ruleset)]
+    except (Unreadable, RecursionError) as error:
         return [unreadable(path, str(error))], []
-    order = sorted(range(len(found)), key=lambda number: (spans[number], found[number][0].code))
-    silenced = suppressions(text, settings.ignore_comments)
-    candidates, wanted = [], []
-    for number in order:
-        rule, finding = found[number]
-        start, end = spans[number]
-        candidate = Candidate(
-            span=(start, end),
-            line=file.line_at(start),
-            edits=finding.edits,
-            unsafe=finding.unsafe,
-            together=tuple(file.span(node) for node in finding.together),
-            blocks=finding.blocks,
-            code=rule.code,
-            message=finding.message,
-        )
-        rows = range(candidate.line, candidate.line + 1)
-        if _is_silenced(rule.code, rows, silenced):
+    found.sort(key=lambda one: (one[0], one[1].code))
+    silenced = suppressions(text, settings.ignore_comments) if found or "agnostic:" in text else []
+    candidates: list[Candidate] = []
+    wanted: list[tuple[Rule, Finding, Candidate]] = []
+    for span, rule, finding in found:
+        together = tuple(file.span(node) for node in finding.together)
+        line = file.line_at(span[0])
+        candidate = Candidate(span, line, finding.edits, finding.unsafe, together, finding.blocks)
+        candidate.key = (rule.code, finding.message, file.text_of_line(line).strip())
+        if _is_silenced(rule.code, line, silenced):
             candidate.stays = "it is silenced by a comment"
         elif not settings.looks_for(rule.code, path):
             candidate.stays = "its rule is not selected"
         else:
+            candidate.place = len(wanted)
             wanted.append((rule, finding, candidate))
+            candidate.stays = refused.get(candidate.key, "") or ruleset.veto(file, finding.node)
             if finding.unsafe and not unsafe:
                 candidate.stays = f"unsafe: {finding.unsafe}"
         candidates.append(candidate)
     settle(candidates)
-    if not unsafe:
-        for candidate in candidates:
-            if candidate.unsafe and not candidate.stays:
-                candidate.stays = f"unsafe: {candidate.unsafe}"
-    diagnostics = [
-        Diagnostic(
-            code=rule.code,
-            name=rule.name,
-            message=finding.message,
-            path=path,
-            start=Place(*file.location(candidate.span[0])),
-            end=Place(*file.location(candidate.span[1])),
-            edits=tuple(
-                (edit, Place(*file.location(edit.start)), Place(*file.location(edit.end))) for edit in finding.edits
-            ),
-            unsafe=candidate.unsafe,
-            stays=candidate.stays if finding.edits else "",
-        )
-        for rule, finding, candidate in wanted
-    ]
+    diagnostics = [_diagnostic(file, rule, finding, candidate) for rule, finding, candidate in wanted]
     return diagnostics + _unused(path, silenced, settings), candidates
 
 
-def _walk(file, ruleset: Ruleset) -> list:  # type: ignore[no-untyped-def]
+def _diagnostic(file: File, rule: Rule, finding: Finding, candidate: Candidate) -> Diagnostic:
+    def place(offset: int) -> Place:
+        return Place(*file.location(offset))
+
+    start, end = candidate.span
+    return Diagnostic(
+        code=rule.code,
+        name=rule.name,
+        message=finding.message,
+        path=file.path,
+        start=place(start),
+        end=place(end),
+        edits=tuple((edit, place(edit.start), place(edit.end)) for edit in finding.edits),
+        unsafe=candidate.unsafe,
+        stays=candidate.stays if finding.edits else "",
+    )
+
+
+def _walk(file: File, ruleset: Ruleset) -> list[tuple[Rule, Finding]]:
     """Show every node to the rules that asked for its type; one walk for all rules."""
     by_node = defaultdict(list)
     for rule in ruleset.rules.values():
-        for node in rule.nodes:
-            by_node[node].append(rule)
-    found = []
+        if any(token in file.text for token in rule.tokens):
+            for node in rule.nodes:
+                by_node[node].append(rule)
+    found: list[tuple[Rule, Finding]] = []
     for node in file.tree.nodes:
         for rule in by_node.get(type(node), ()):
             if not file.is_claimed(node):
@@ -186,8 +195,8 @@ def _walk(file, ruleset: Ruleset) -> list:  # type: ignore[no-untyped-def]
     return found
 
 
-def _is_silenced(code: str, rows: range, silenced: list[Suppression]) -> bool:
-    hits = [suppression for suppression in silenced if suppression.covers(code, rows)]
+def _is_silenced(code: str, row: int, silenced: list[Suppression]) -> bool:
+    hits = [suppression for suppression in silenced if suppression.covers(code, row)]
     for suppression in hits:
         suppression.used = True
     return bool(hits)

@@ -11,8 +11,8 @@ from agnostic.config import Settings
 
 SUFFIXES = (".py", ".pyi")
 SKIPPED = {
-    ".git", ".hg", ".svn", ".venv", "venv", "env", "__pycache__", "node_modules", ".tox", ".nox", ".mypy_cache",
-    ".ruff_cache", ".pytest_cache", ".eggs", "build", "dist", "site-packages",
+    ".git", ".hg", ".svn", ".venv", "venv", "env", "__pycache__", "node_modules", ".tox", ".nox",
+    ".mypy_cache", ".ruff_cache", ".pytest_cache", ".eggs", "build", "dist", "site-packages",
 }  # fmt: skip
 """Folders never looked into unless named on the command line."""
 

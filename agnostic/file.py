@@ -13,19 +13,15 @@ from typing import Any
 
 import libcst as cst
 
-from agnostic.mask import NEWLINE, mask, triggers
-from agnostic.names import Binding, Names
 from agnostic.config import Settings
+from agnostic.mask import NEWLINE, Lines, mask, triggers
+from agnostic.names import Binding, Names
 from agnostic.rule import Edit, Ruleset, Span
-from agnostic.tree import Tree
+from agnostic.tree import Tree, Unreadable
 
 DEPTH = 150
 """How deep an expression may nest: libcst's parser dies of a stack overflow beyond a few thousand levels,
 and takes seconds beyond a few hundred."""
-
-
-class Unreadable(Exception):
-    """The file cannot be analysed; the message says why."""
 
 
 class File:
@@ -36,20 +32,28 @@ class File:
     Raises Unreadable if Python could not read the text either.
     """
 
-    def __init__(self, text: str, path: Path, ruleset: Ruleset, settings: Settings, whole: bool = False) -> None:
+    def __init__(
+        self, text: str, path: Path, ruleset: Ruleset, settings: Settings, whole: bool = False
+    ) -> None:
         self.text = text
         self.path = path
         self.settings = settings
         self.ruleset = ruleset
         self.ast = _parse(text)
-        wanted = triggers(text, sorted(ruleset.tokens), ruleset.packages, ruleset.evidence)
-        masked, kept = mask(text, self.ast, wanted)
+        lines = Lines(text)
+        self.lines = lines.starts
+        """The offset at which each line begins."""
+        rows = triggers(lines, ruleset.tokens, ruleset.packages, ruleset.evidence)
+        masked, kept = mask(lines, self.ast, rows)
         _refuse_deep(self.ast.body if whole else kept)
         try:
-            self.tree = Tree(text if whole else masked, text)
+            self.tree = Tree(text if whole else masked, self.lines)
         except (cst.ParserSyntaxError, RecursionError) as error:
             raise Unreadable(f"libcst cannot parse it: {str(error).splitlines()[0]}") from None
         self.names = Names(self.tree)
+        self.facts: dict[str, Any] = {}
+        """What rules have worked out about the whole file, by a name of their own."""
+        self._strings: dict[int, str | None] = {}
         self._claimed: set[int] = set()
 
     @property
@@ -62,11 +66,6 @@ class File:
         return self.ruleset.profile(self)
 
     @cached_property
-    def lines(self) -> list[int]:
-        """The offset at which each line begins."""
-        return [0, *(newline.end() for newline in NEWLINE.finditer(self.text))]
-
-    @cached_property
     def newline(self) -> str:
         """The file's own line end."""
         found = NEWLINE.search(self.text)
@@ -77,6 +76,15 @@ class File:
     def name(self, node: cst.CSTNode) -> str | None:
         """The dotted name an expression has through its imports: `t.cuda.x` is torch.cuda.x."""
         return self.names.origin(node)
+
+    def string(self, node: cst.CSTNode) -> str | None:
+        """The value of a string literal; None for any other node, and for bytes."""
+        if not isinstance(node, cst.SimpleString):
+            return None
+        if id(node) not in self._strings:
+            value = node.evaluated_value
+            self._strings[id(node)] = value if isinstance(value, str) else None
+        return self._strings[id(node)]
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         return self.names.bindings(name)
@@ -95,6 +103,10 @@ class File:
 
     def line_at(self, offset: int) -> int:
         return bisect.bisect_right(self.lines, offset)
+
+    def text_of_line(self, row: int) -> str:
+        """A line of the text, from 1."""
+        return self.text[self.lines[row - 1] : self.lines[row] if row < len(self.lines) else len(self.text)]
 
     def location(self, offset: int) -> tuple[int, int]:
         """Row and column of an offset, both from 1."""
@@ -137,7 +149,9 @@ class File:
         expression = self.parent(node)
         line = self.parent(expression) if expression is not None else None
         return (
-            isinstance(expression, cst.Expr) and isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+            isinstance(expression, cst.Expr)
+            and isinstance(line, cst.SimpleStatementLine)
+            and len(line.body) == 1
         )
 
     # ---- claims ------------------------------------------------------------------------------------------
@@ -253,7 +267,5 @@ def _refuse_deep(statements: list[ast.stmt]) -> None:
         if depth > DEPTH:
             raise Unreadable(f"line {getattr(node, 'lineno', '?')} is nested more than {DEPTH} levels deep")
         for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.stmt):
-                todo.append((child, depth + 1))
-            elif isinstance(node, ast.If) and [child] == node.orelse:  # `elif`
+            if not isinstance(child, ast.stmt) or (isinstance(node, ast.If) and [child] == node.orelse):
                 todo.append((child, depth + 1))

@@ -8,6 +8,7 @@ import re
 import symtable
 import warnings
 
+from agnostic.mask import Lines, imports
 from agnostic.rule import Ruleset
 
 KNOWN = frozenset(dir(builtins)) | {
@@ -34,9 +35,14 @@ def objection(before: str, after: str, ruleset: Ruleset, torch: tuple[int, ...])
 
 
 def _dotted(text: str, ruleset: Ruleset) -> set[str]:
-    """The dotted names of a text that begin with a package of the rules."""
-    packages = "|".join(map(re.escape, ruleset.packages))
-    return set(re.findall(rf"(?<![\w.])(?:{packages})(?:\.\w+)+", text))
+    """The dotted names of a text that lead into a package of the rules, through its imports too."""
+    origins = {package: package for package in ruleset.packages}
+    for name, origin in imports(Lines(text)):
+        if origin.partition(".")[0] in ruleset.packages:
+            origins[name] = origin
+    names = "|".join(map(re.escape, sorted(origins, key=len, reverse=True)))
+    found = re.findall(rf"(?<![\w.])({names})((?:\.\w+)+)", text)
+    return {origins[name] + rest for name, rest in found} | set(origins.values())
 
 
 def undefined(text: str) -> set[str]:
@@ -44,11 +50,14 @@ def undefined(text: str) -> set[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if any(
-            isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(ast.parse(text))
+            isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+            for node in ast.walk(ast.parse(text))
         ):
             return set()
         top = symtable.symtable(text, "<text>", "exec")
-    bound = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    bound = {
+        symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()
+    }
     read: set[str] = set()
     tables = [top]
     while tables:

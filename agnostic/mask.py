@@ -2,7 +2,7 @@
 
 A statement without a trigger becomes a string literal of the same height: the result is a valid module in
 which everything that was kept stands where it stood. A trigger is a token of the rules, a name bound to
-something with a token in it, and whatever binds or passes on the packages that the rules resolve names through.
+something with a token in it, and whatever binds or passes on the packages that names are resolved through.
 """
 
 from __future__ import annotations
@@ -13,58 +13,110 @@ import re
 from collections.abc import Iterable, Iterator
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
+_SPACE = r"(?:[ \t\f]|\\\r?\n)+"
 IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<module>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#;]*)"
-    r"|import[ \t]+(?P<modules>[^\n#;]*))",
-    re.MULTILINE,
+    rf"from{_SPACE}(?P<module>[\w.]*){_SPACE}import{_SPACE}(?P<names>\((?:#[^\r\n]*|[^)#])*\)|(?:\\\r?\n|[^\r\n#;])*)"
+    rf"|import{_SPACE}(?P<modules>(?:\\\r?\n|[^\r\n#;])*)"
 )
 IMPORTED = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
-ASSIGNED = re.compile(r"^[ \t]*(\w+)[ \t]*(?::[^=\n]+)?=[ \t]*([\w.]+)[ \t]*(?:[#;].*)?$", re.MULTILINE)
+ASSIGNED = re.compile(
+    r"(?:(?:^|[;:])[ \t]*(\w+)[ \t]*(?::[^=\r\n]+)?=|(\w+)[ \t]*:=)[ \t]*([\w.]+)[ \t]*(?=[\r\n#;)]|$|if\b)",
+    re.MULTILINE,
+)
 
 
-def bindings(text: str) -> Iterator[tuple[str, str]]:
-    """(local name, dotted origin) of every import and of every `name = dotted.name` in the text."""
-    for match in IMPORT.finditer(text):
+class Lines:
+    """Where the lines of a text begin, and on which of them something stands."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0, *(newline.end() for newline in NEWLINE.finditer(text))]
+
+    def find(self, literal: str, rest: str = "") -> Iterator[int]:
+        """Where a word stands, or the beginning of a word, that `rest` follows.
+
+        A literal is found twenty times as fast as a pattern that begins with `\\b`, a class or a choice.
+        """
+        for match in re.compile(re.escape(literal) + rest).finditer(self.text):
+            at = match.start()
+            if not at or not (self.text[at - 1].isalnum() or self.text[at - 1] == "_"):
+                yield at
+
+    def rows(self, places: Iterable[int]) -> set[int]:
+        return {bisect.bisect_right(self.starts, place) for place in places}
+
+    def hits(self, pattern: str) -> set[int]:
+        """The rows on which a pattern matches; one that begins with plain text is found fast."""
+        return self.rows(match.start() for match in re.compile(pattern).finditer(self.text))
+
+    def line(self, row: int) -> str:
+        return self.text[
+            self.starts[row - 1] : self.starts[row] if row < len(self.starts) else len(self.text)
+        ]
+
+
+def imports(lines: Lines) -> Iterator[tuple[str, str]]:
+    """(local name, dotted origin) of every import."""
+    for place in (*lines.find("from", r"\b"), *lines.find("import", r"\b")):
+        match = IMPORT.match(lines.text, place)
+        if match is None:
+            continue
         listed = match["names"] if match["modules"] is None else match["modules"]
         for origin, alias in IMPORTED.findall(re.sub(r"#.*", "", listed).strip("()")):
             if match["modules"] is None:
                 yield alias or origin, f"{match['module']}.{origin}"
             else:
                 yield alias or origin.partition(".")[0], origin if alias else origin.partition(".")[0]
-    yield from ASSIGNED.findall(text)
 
 
-def triggers(text: str, tokens: Iterable[str], packages: Iterable[str], evidence: str) -> re.Pattern[str]:
-    """What keeps a statement of this text. `evidence` is a pattern of further text that rules look at."""
-    token = re.compile("|".join(map(re.escape, tokens)))
-    names, roots, members = set(), set(packages), set()
-    for name, origin in bindings(text):
-        if origin in roots:
-            roots.add(name)
-        elif token.search(origin):
-            if not token.search(name):
-                names.add(name)
-        elif origin.partition(".")[0] in roots:
-            members.add(name)
-    bare = "|".join(map(re.escape, sorted(roots)))
-    parts = [
-        token.pattern,
-        *(rf"\b{name}\b" for name in sorted(names)),
-        rf"(?<![\w.])(?:{bare})\b(?![ \t]*\.)",
-        rf"^[ \t]*(?:import|from)[ \t]+(?:{'|'.join(packages)})\b",
-        r"\b(?:global|nonlocal)\b",
-        evidence,
+def assignments(lines: Lines, rows: Iterable[int]) -> Iterator[tuple[str, str]]:
+    """(name, value) of every `name = dotted.name`, also `... if condition`, on these rows."""
+    for row in sorted(rows):
+        for name, walrus, value in ASSIGNED.findall(lines.line(row)):
+            yield name or walrus, value
+
+
+def triggers(
+    lines: Lines, tokens: Iterable[str], packages: Iterable[str], evidence: Iterable[str]
+) -> set[int]:
+    """The rows that keep their statement. `evidence` are patterns of further text that rules look at."""
+    present = [token for token in tokens if token in lines.text]
+    token = re.compile("|".join(map(re.escape, present)) or r"(?!)")
+    rows = set().union(*(lines.hits(re.escape(one)) for one in present), *map(lines.hits, evidence))
+    names: set[str] = set()  # stand for something with a token in it
+    roots = set(packages)  # stand for a package
+    members: set[str] = set()  # stand for something else of a package
+
+    def note(found: Iterator[tuple[str, str]]) -> None:
+        for name, origin in found:
+            if origin in roots:
+                roots.add(name)
+            elif token.search(origin):
+                if not token.search(name):
+                    names.add(name)
+            elif origin.partition(".")[0] in roots:
+                members.add(name)
+
+    note(imports(lines))
+    known: set[str] = set()
+    while roots - known:
+        fresh, known = roots - known, set(roots)
+        note(assignments(lines, rows.union(*(lines.rows(lines.find(root)) for root in fresh))))
+    found = [lines.find(root, r"\b(?![ \t]*\.)") for root in roots]
+    found += [
+        lines.find(word, rf"{_SPACE}{package}\b") for package in packages for word in ("import", "from")
     ]
-    if members:  # where a name of the package is bound to something else
-        either = "|".join(sorted(members))
-        parts += [rf"^[ \t]*(?:{either})[ \t]*[:=,]", rf"\b(?:as|for|import)[ \t]+(?:{either})\b"]
-    return re.compile("|".join(parts), re.MULTILINE)
+    found += [lines.find(name, r"\b") for name in names]
+    found += [lines.find(word, r"\b") for word in ("global", "nonlocal")]
+    for member in members:  # where a name of the package is bound to something else
+        found.append(lines.find(member, r"[ \t]*(?:=(?!=)|:|,)"))
+        found += [lines.find(word, rf"[ \t]+{member}\b") for word in ("as", "for", "import")]
+    return rows.union(*map(lines.rows, found))
 
 
-def mask(text: str, tree: ast.Module, triggers: re.Pattern[str]) -> tuple[str, list[ast.stmt]]:
+def mask(lines: Lines, tree: ast.Module, rows: set[int]) -> tuple[str, list[ast.stmt]]:
     """The text with every statement that has no trigger blanked out, and the statements kept whole."""
-    starts = [0, *(newline.end() for newline in NEWLINE.finditer(text))]
-    hits = sorted({bisect.bisect_right(starts, match.start()) for match in triggers.finditer(text)})
+    text, starts, hits = lines.text, lines.starts, sorted(rows)
     kept: list[ast.stmt] = []
 
     def is_hit(first: int, last: int) -> bool:
@@ -92,7 +144,13 @@ def mask(text: str, tree: ast.Module, triggers: re.Pattern[str]) -> tuple[str, l
                 joinable = True
     pieces, position = [], 0
     for first, last, column in sorted(cuts):
-        pieces += text[position : starts[first - 1]], indent(first, column), '"""', "\n" * (last - first), '"""'
+        pieces += (
+            text[position : starts[first - 1]],
+            indent(first, column),
+            '"""',
+            "\n" * (last - first),
+            '"""',
+        )
         position = len(text)
         if last < len(starts):
             pieces.append("\n")

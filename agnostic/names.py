@@ -81,6 +81,8 @@ class Names:
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         """Every binding of the scope in which a name is found, in order; empty if there is none."""
+        if name.value not in self._everywhere:
+            return []
         for scope in self.visible(name):
             if found := self._bound[scope].get(name.value):
                 return found
@@ -110,6 +112,11 @@ class Names:
             below = above
 
     @cached_property
+    def _everywhere(self) -> set[str]:
+        """The names that anything binds; most names of a file are not among them."""
+        return {name for names in self._bound.values() for name in names}
+
+    @cached_property
     def _bound(self) -> dict[cst.CSTNode, dict[str, list[Binding]]]:
         found: dict[cst.CSTNode, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
         outer: dict[cst.CSTNode, set[str]] = defaultdict(set)  # declared global or nonlocal
@@ -135,7 +142,9 @@ class Names:
                 yield name, Binding(node), self._home(node)
             case cst.Param(name=cst.Name(name)):
                 function = next(
-                    above for above in self._tree.ancestors(node) if isinstance(above, (cst.FunctionDef, cst.Lambda))
+                    above
+                    for above in self._tree.ancestors(node)
+                    if isinstance(above, (cst.FunctionDef, cst.Lambda))
                 )
                 yield name, Binding(node), function
             case cst.Assign(targets=targets, value=value):
@@ -161,7 +170,9 @@ class Names:
             case cst.Name(name):
                 home = self._home(target)
                 if isinstance(node, cst.NamedExpr):
-                    home = next(scope for scope in self.visible(target) if not isinstance(scope, _COMPREHENSIONS))
+                    home = next(
+                        scope for scope in self.visible(target) if not isinstance(scope, _COMPREHENSIONS)
+                    )
                 yield name, Binding(node, value=value), home
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 for element in elements:

@@ -49,7 +49,9 @@ def full(diagnostics: Sequence[Diagnostic]) -> str:
             width = max(1, end - one.start.column)
             indent = "".join("\t" if char == "\t" else " " for char in line[: one.start.column - 1])
             gutter = len(str(one.start.row))
-            pieces.append(f" {one.start.row} | {line}\n {' ' * gutter} | {indent}{click.style('^' * width, fg='red')}\n")
+            pieces.append(
+                f" {one.start.row} | {line}\n {' ' * gutter} | {indent}{click.style('^' * width, fg='red')}\n"
+            )
         if one.stays:
             pieces.append(f"   = left: {one.stays}\n")
         elif one.unsafe:
@@ -101,4 +103,8 @@ def _place(place: Place) -> dict[str, int]:
     return {"row": place.row, "column": place.column}
 
 
-FORMATS: dict[str, Callable[[Sequence[Diagnostic]], str]] = {"full": full, "concise": concise, "json": as_json}
+FORMATS: dict[str, Callable[[Sequence[Diagnostic]], str]] = {
+    "full": full,
+    "concise": concise,
+    "json": as_json,
+}

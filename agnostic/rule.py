@@ -6,9 +6,10 @@ import importlib
 import inspect
 import pkgutil
 import typing
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import libcst as cst
 
@@ -60,7 +61,8 @@ class Rule:
         return self.doc.partition("\n")[0]
 
 
-_registered: dict[str, Rule] = {}
+_registered: dict[str, dict[str, Rule]] = defaultdict(dict)
+"""The rules of each package by their code."""
 
 
 def rule(code: str, *tokens: str) -> Callable[[Callable], Callable]:
@@ -74,9 +76,10 @@ def rule(code: str, *tokens: str) -> Callable[[Callable], Callable]:
         module = inspect.getmodule(check)
         assert module is not None
         hint = next(iter(typing.get_type_hints(check, localns={"File": object}).values()))
-        _registered[code] = Rule(
+        package, _, name = module.__name__.rpartition(".")
+        _registered[package][code] = Rule(
             code=code,
-            name=module.__name__.rpartition(".")[2].replace("_", "-"),
+            name=name.replace("_", "-"),
             doc=inspect.cleandoc(module.__doc__ or ""),
             tokens=tokens,
             nodes=typing.get_args(hint) or (hint,),
@@ -94,16 +97,22 @@ class Ruleset:
     rules: dict[str, Rule]
     packages: tuple[str, ...]
     """The packages through which rules resolve names."""
-    evidence: str
-    """A pattern of further text that rules look at when they judge a place."""
+    evidence: tuple[str, ...]
+    """Patterns of further text that rules look at when they judge a place; each begins with plain text."""
     profile: Callable[[File], object]
     """Gives the house style of the project that a file belongs to."""
     known: Callable[[str, tuple[int, ...]], bool]
     """Whether a dotted name exists in a release of the packages."""
+    veto: Callable[[File, cst.CSTNode], str]
+    """Why nothing may be changed at a node; empty if it may."""
 
-    @property
-    def tokens(self) -> frozenset[str]:
-        return frozenset(token for rule in self.rules.values() for token in rule.tokens)
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The rules' tokens, without those that another one is part of."""
+        given = {token for rule in self.rules.values() for token in rule.tokens}
+        return tuple(
+            sorted(token for token in given if not any(one in token for one in given if one != token))
+        )
 
 
 @cache
@@ -112,4 +121,5 @@ def load(package: str = "codemods") -> Ruleset:
     home = importlib.import_module(package)
     for module in pkgutil.iter_modules(home.__path__):
         importlib.import_module(f"{package}.{module.name}")
-    return Ruleset(dict(sorted(_registered.items())), home.PACKAGES, home.EVIDENCE, home.profile, home.known)
+    rules = dict(sorted(_registered[package].items()))
+    return Ruleset(rules, home.PACKAGES, home.EVIDENCE, home.profile, home.known, home.veto)

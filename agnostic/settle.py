@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bisect
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from agnostic.rule import Edit, Span
@@ -15,68 +16,149 @@ class Candidate:
     span: Span
     line: int
     edits: tuple[Edit, ...]
-    unsafe: str
-    together: tuple[Span, ...]
-    blocks: bool
-    code: str = ""
-    message: str = ""
+    unsafe: str = ""
+    together: tuple[Span, ...] = ()
+    blocks: bool = True
+    key: tuple[str, ...] = ()
+    """What it is known by in another round, when it has moved."""
+    place: int | None = None
+    """Its place among the diagnostics; None for what is silenced."""
     stays: str = ""
     """Why it is not fixed; empty if it may be."""
     partners: set[int] = field(default_factory=set)
+    """The numbers of those it has to be fixed with."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to apply."""
+        return bool(self.edits) and not self.stays
 
 
 def settle(candidates: Sequence[Candidate]) -> None:
-    """Fill in `stays`, `unsafe` and `partners` of each candidate from those it has to be fixed with."""
+    """Fill in `partners`, `stays` and `unsafe` of candidates that are sorted by their place."""
+    starts = [candidate.span[0] for candidate in candidates]
     for number, candidate in enumerate(candidates):
-        candidate.partners = {
-            other
-            for other, found in enumerate(candidates)
-            if other != number and any(start <= found.span[0] and found.span[1] <= end for start, end in candidate.together)
-        }
-        partners = [candidates[other] for other in candidate.partners]
-        if candidate.edits and partners and not any(partner.edits or partner.blocks for partner in partners):
-            candidate.stays = "what depends on it concerns nothing else"
+        for start, end in candidate.together:
+            for other in range(bisect.bisect_left(starts, start), bisect.bisect_right(starts, end)):
+                if other != number and candidates[other].span[1] <= end and candidates[other].blocks:
+                    candidate.partners.add(other)
+    _spread(candidates)
+    while stuck := _stuck(candidates):
+        for number in stuck:
+            candidates[number].stays = "its edits and those it goes together with change the same text"
+        _spread(candidates)
+
+
+def _spread(candidates: Sequence[Candidate]) -> None:
+    """A candidate stays with a partner that stays, and is as unsafe as its partners."""
     changed = True
     while changed:
         changed = False
         for candidate in candidates:
-            for other in sorted(candidate.partners):
+            for other in sorted(candidate.partners) if candidate.is_open else ():
                 partner = candidates[other]
-                if candidate.edits and not candidate.stays and partner.blocks and (partner.stays or not partner.edits):
+                if not partner.is_open:
                     candidate.stays = f"it goes together with line {partner.line}, which stays"
                     changed = True
-                if partner.unsafe and partner.edits and not candidate.unsafe:
+                    break
+                if partner.unsafe and not candidate.unsafe:
                     candidate.unsafe = f"it goes together with line {partner.line}: {partner.unsafe}"
                     changed = True
 
 
-def choose(candidates: Sequence[Candidate]) -> list[Edit]:
-    """The edits of a largest first-come set of fixes that do not touch each other, partners together."""
-    taken: set[Edit] = set()
+def _stuck(candidates: Sequence[Candidate]) -> list[int]:
+    """Candidates that can never be applied, because the edits of their group touch each other."""
+    edits = sorted({edit for candidate in candidates if candidate.is_open for edit in candidate.edits})
+    if is_sound(edits):
+        return []
+    groups = {number: group(candidates, number) for number, one in enumerate(candidates) if one.is_open}
+    sound = {number for number, members in groups.items() if is_sound(edits_of(candidates, members))}
+    return [number for number, members in groups.items() if not members & sound]
+
+
+def group(candidates: Sequence[Candidate], number: int) -> set[int]:
+    """A candidate with all that have to be fixed together with it."""
+    members: set[int] = set()
+    todo = [number]
+    while todo:
+        member = todo.pop()
+        if member not in members:
+            members.add(member)
+            todo += candidates[member].partners
+    return members
+
+
+def edits_of(candidates: Sequence[Candidate], members: Iterable[int]) -> list[Edit]:
+    return sorted({edit for member in members for edit in candidates[member].edits})
+
+
+def choose(candidates: Sequence[Candidate]) -> list[set[int]]:
+    """Groups that can be applied at once, first come first served; what touches them waits."""
+    chosen: list[set[int]] = []
     done: set[int] = set()
+    taken: list[Edit] = []
     for number, candidate in enumerate(candidates):
-        if number in done or candidate.stays or not candidate.edits:
+        if number in done or not candidate.is_open:
             continue
-        group, todo = set(), [number]
-        while todo:
-            member = todo.pop()
-            if member not in group and candidates[member].edits and not candidates[member].stays:
-                group.add(member)
-                todo += candidates[member].partners
-        done |= group
-        wanted = {edit for member in group for edit in candidates[member].edits}
-        if not any(_touch(edit, other) for edit in wanted for other in (taken | wanted) if edit != other):
-            taken |= wanted
-    return sorted(taken)
+        members = group(candidates, number)
+        wanted = [edit for edit in edits_of(candidates, members) if not _holds(taken, edit)]
+        if is_sound(wanted) and not any(_touches(taken, edit) for edit in wanted):
+            chosen.append(members)
+            done |= members
+            for edit in wanted:
+                bisect.insort(taken, edit)
+    return chosen
 
 
-def _touch(one: Edit, other: Edit) -> bool:
-    if one.start == one.end == other.start == other.end:
-        return True
-    return one.start < other.end and other.start < one.end or (one.start, one.end) == (other.start, other.end)
+def is_sound(edits: Sequence[Edit]) -> bool:
+    """Whether sorted edits of one group do not touch each other; lines at the same place follow each other."""
+    reaching: Edit | None = None  # the one that ends last so far
+    for edit in edits:
+        if reaching is not None and touch(reaching, edit) and not (_is_line(reaching) and _is_line(edit)):
+            return False
+        if reaching is None or (edit.end, edit.start) >= (reaching.end, reaching.start):
+            reaching = edit
+    return True
 
 
-def apply(text: str, edits: Sequence[Edit]) -> str:
+def touch(one: Edit, other: Edit) -> bool:
+    """Whether two edits change the same text, or put something at the same place."""
+    if (one.start, one.end) == (other.start, other.end):
+        return not (_is_entry(one) and _is_entry(other))
+    return one.start < other.end and other.start < one.end
+
+
+def _is_entry(edit: Edit) -> bool:
+    """Whether an insertion is an entry of a list, so that another at the same place may follow it."""
+    return edit.start == edit.end and (edit.text.startswith(",") or edit.text.rstrip().endswith(","))
+
+
+def _is_line(edit: Edit) -> bool:
+    """Whether an insertion is a line of its own."""
+    return edit.start == edit.end and edit.text.rstrip(" \t").endswith(("\n", "\r"))
+
+
+def _holds(taken: list[Edit], edit: Edit) -> bool:
+    at = bisect.bisect_left(taken, edit)
+    return at < len(taken) and taken[at] == edit
+
+
+def _touches(taken: list[Edit], edit: Edit) -> bool:
+    """Whether an edit touches one of these, which are sorted and do not touch each other."""
+    at = bisect.bisect_left(taken, edit)
+    before, behind = at - 1, at
+    while before >= 0 and taken[before].end >= edit.start:
+        if touch(taken[before], edit):
+            return True
+        before -= 1
+    while behind < len(taken) and taken[behind].start <= edit.end:
+        if touch(taken[behind], edit):
+            return True
+        behind += 1
+    return False
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text with edits that do not touch each other applied."""
     pieces, position = [], 0
     for edit in sorted(edits):

@@ -1,11 +1,11 @@
-"""Comments that silence findings: `# agnostic: ignore[AGN201] reason`, `# noqa: AGN201`, and a project's own."""
+"""Comments that silence: `# agnostic: ignore[AGN201] reason`, `# noqa: AGN201`, and the project's."""
 
 from __future__ import annotations
 
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 OURS = re.compile(r"#\s*agnostic:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[A-Z0-9,\s]*)\])?")
@@ -24,15 +24,19 @@ class Suppression:
     """Written for this tool, so worth a finding when it silences nothing."""
     used: bool = field(default=False, compare=False)
 
-    def covers(self, code: str, rows: Iterable[int]) -> bool:
-        return (self.rows is None or any(row in self.rows for row in rows)) and (
+    def covers(self, code: str, row: int) -> bool:
+        return (self.rows is None or row in self.rows) and (
             not self.codes or any(code.startswith(prefix) for prefix in self.codes)
         )
 
 
 def suppressions(text: str, markers: tuple[str, ...]) -> list[Suppression]:
     """Every suppressing comment of a text; `markers` are comments that the project uses already."""
-    if "agnostic:" not in text and "noqa" not in text.lower() and not any(marker in text for marker in markers):
+    if (
+        "agnostic:" not in text
+        and "noqa" not in text.lower()
+        and not any(marker in text for marker in markers)
+    ):
         return []
     return list(_read(text, markers))
 

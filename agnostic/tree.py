@@ -6,6 +6,7 @@ The providers cost ten to sixty times the parse; one walk and one code generatio
 from __future__ import annotations
 
 import bisect
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -40,7 +41,8 @@ def _parts(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(
         field.name
         for field in fields(kind)
-        if not any(word in field.name for word in _LAYOUT) or (field.name == "operator" and kind is cst.AugAssign)
+        if not any(word in field.name for word in _LAYOUT)
+        or (field.name == "operator" and kind is cst.AugAssign)
     )
 
 
@@ -62,16 +64,21 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+class Unreadable(Exception):
+    """The file cannot be analysed; the message says why."""
+
+
 class Tree:
     """A parsed text: walk, parents, spans.
 
-    `text` is what was parsed, line for line as long as `original`; spans are offsets into `original`.
+    `text` is what was parsed, line for line as long as the original, whose lines begin at `starts`;
+    spans are offsets into the original.
     """
 
-    def __init__(self, text: str, original: str) -> None:
-        self.module = cst.parse_module(text)
-        self._text = text
-        self._original = original
+    def __init__(self, text: str, starts: list[int]) -> None:
+        self._text = NEWLINE.sub("\n", text)  # libcst loses some of those that differ from the others
+        self.module = cst.parse_module(self._text)
+        self._theirs = starts
         # By id: the hash of a node is a Python function, and these are asked millions of times.
         self._parents: dict[int, cst.CSTNode] = {}
         self._spans: dict[int, Span] | None = None
@@ -111,7 +118,7 @@ class Tree:
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands in the original text, parentheses around it left out.
 
-        Raises ValueError if libcst does not write the text as it read it, so that no place can be trusted.
+        Raises Unreadable if libcst does not write the text as it read it, so that no place can be trusted.
         """
         if self._spans is None:
             self._spans = self._locate()
@@ -121,16 +128,40 @@ class Tree:
     def _locate(self) -> dict[int, Span]:
         state = _Recorder(self.module.default_indent, self.module.default_newline)
         self.module._codegen(state)
-        if "".join(state.tokens) != self._text:
-            raise ValueError("the parser does not reproduce this text exactly")
-        self._ours = [0, *(newline.end() for newline in NEWLINE.finditer(self._text))]
-        self._theirs = [0, *(newline.end() for newline in NEWLINE.finditer(self._original))]
+        written = "".join(state.tokens)
+        self._ours = [0, *(newline.end() for newline in NEWLINE.finditer(written))]
+        self._gaps = _gaps(self._text, written)
         return state.spans
 
     def _moved(self, offset: int) -> int:
-        """The place in the original text of a place in the parsed one, which has the same lines."""
+        """The place in the original text of a place in the written one, which has the same lines."""
         line = bisect.bisect_right(self._ours, offset) - 1
-        return self._theirs[line] + offset - self._ours[line]
+        column = offset - self._ours[line]
+        if line in self._gaps:
+            at, width = self._gaps[line]
+            column += width if column > at else 0
+        return self._theirs[line] + column
+
+
+def _gaps(text: str, written: str) -> dict[int, tuple[int, int]]:
+    """Where libcst loses white space, in `except OSError :` for one: line -> (column, how much).
+
+    Raises Unreadable if it changes anything else.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    if text == written:
+        return found
+    lines = zip(text.split("\n"), written.split("\n"), strict=False)
+    for number, (line, copy) in enumerate(lines):
+        if line != copy:
+            at = len(os.path.commonprefix([line, copy]))
+            width = len(line) - len(copy)
+            if width < 0 or line[at + width :] != copy[at:] or line[at : at + width].strip():
+                raise Unreadable(f"the parser does not reproduce line {number + 1} exactly")
+            found[number] = at, width
+    if text.count("\n") != written.count("\n"):
+        raise Unreadable("the parser does not reproduce its line ends exactly")
+    return found
 
 
 class _Recorder(CodegenState):

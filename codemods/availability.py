@@ -62,7 +62,8 @@ def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.C
         match above:
             case cst.If(test=test, body=body, orelse=orelse) if below is test:
                 rest = _rest(file, above) if leaves(file, body) else ()
-                return "", (test, body, *([orelse] if orelse is not None else []), *rest)
+                otherwise = () if orelse is None else (orelse,)
+                return "", (test, body, *otherwise, *rest, *_classes(file, body))
             case cst.IfExp(test=test, body=body, orelse=orelse) if below is test:
                 return "", (test, body, orelse)
             case cst.While(test=test, body=body) if below is test:
@@ -82,6 +83,15 @@ def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.C
                 return "", ()
         below = above
     return "", ()
+
+
+def _classes(file: File, body: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The classes of this file that a branch makes objects of: a guard for a CUDA-only class is one for CUDA."""
+    for node in file.below(body):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            for binding in file.bindings(node.func):
+                if isinstance(binding.node, cst.ClassDef) and not file.inside(body, binding.node):
+                    yield binding.node
 
 
 def _rest(file: File, statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:

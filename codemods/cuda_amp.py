@@ -104,7 +104,7 @@ def _generic(file: File, call: cst.Call) -> Iterator[Finding]:
     if name not in GENERIC or not imports_torch(file):
         return
     kind = argument(call, 0, "device_type" if "autocast" in name else "device")
-    if kind is None or not isinstance(kind.value, cst.SimpleString) or kind.value.evaluated_value != "cuda":
+    if kind is None or file.string(kind.value) != "cuda":
         return
     file.claim(kind.value)
     device = device_at(file, call)

@@ -26,7 +26,7 @@ LIBRARY = re.compile(r"(lib)?(cuda|cudart|nccl|cudnn|cublas|nvrtc|nvidia-ml)[\w.
 @rule("AGN605", "_cuda", "libcu", "libnccl", "libnv", "cudart", "nvcuda")
 def check(node: cst.Attribute | cst.Name | cst.SimpleString, file: File) -> Iterator[Finding]:
     if isinstance(node, cst.SimpleString):
-        value = node.evaluated_value
+        value = file.string(node)
         if isinstance(value, str) and LIBRARY.fullmatch(value) and isinstance(file.parent(node), cst.Arg):
             yield Finding(node, f"`{value}` is a library of CUDA's")
         return

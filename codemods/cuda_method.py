@@ -14,13 +14,17 @@ already, or one made for the file:
 + batch = torch.ones(2).to(device, non_blocking=True)  # overlaps the copy
 ```
 
-An index stays an index, on the accelerator that is there:
+An index stays an index, on the accelerator that is there. One that may be None means the current device:
 
 ```diff
   import torch
   device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 - x = torch.ones(2).cuda(1)
+- y = torch.ones(2).cuda(rank)
+- z = torch.ones(2).cuda(args.gpu)
 + x = torch.ones(2).to(torch.device(device.type, 1))
++ y = torch.ones(2).to(torch.device(device.type, rank))
++ z = torch.ones(2).to(device if args.gpu is None else torch.device(device.type, args.gpu))
 ```
 
 A method of the project's own that happens to be called `cuda` is left alone, and so is a call with arguments that
@@ -46,6 +50,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.device import INDEX, device_at
+from codemods.knowledge.guard import is_not_none
 from codemods.knowledge.receiver import is_foreign
 from codemods.knowledge.uses import argument, has_star
 
@@ -74,9 +79,12 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         yield Finding(call, message, (*edits, file.insert_argument(call, device.text)), device.unsafe)
     elif isinstance(index.value, cst.Name) and index.value.value == "None":
         yield Finding(call, message, (*edits, file.replace(index, device.text)), device.unsafe)
-    elif isinstance(index.value, cst.Integer) or INDEX.search(file.source(index.value)):
-        unsafe = device.unsafe or ("" if isinstance(index.value, cst.Integer) else NUMBER)
-        where = file.replace(index, device.at(file.source(index.value)))
-        yield Finding(call, message, (*edits, where), unsafe)
+    elif isinstance(index.value, cst.Integer):
+        yield Finding(call, message, (*edits, file.replace(index, device.at(index.value.value))), device.unsafe)
+    elif INDEX.search(name := file.source(index.value)):
+        where = device.at(name)
+        if "gpu" in name and not is_not_none(file, index.value):
+            where = f"{device.text} if {name} is None else {where}"
+        yield Finding(call, message, (*edits, file.replace(index, where)), device.unsafe or NUMBER)
     else:
         yield Finding(call, message, (file.replace(method, "to"),), "`.cuda(None)` moves and `.to(None)` does not")

@@ -36,11 +36,11 @@ def check(node: cst.Attribute | cst.Name | cst.Call, file: File) -> Iterator[Fin
         case cst.Call(func=cst.Name(probe), args=[cst.Arg(value=owner), cst.Arg(value=cst.SimpleString() as key), *_]):
             name = file.name(owner)
             if probe in PROBES and name in ("torch", "torch.backends", "torch.version"):
-                if "cud" in str(key.evaluated_value):
+                if "cud" in (file.string(key) or ""):
                     yield Finding(node, f"this looks up CUDA by name; {ADVICE}")
         case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as key), *_]):
             if file.source(func).endswith(("import_module", "__import__", "import_string", "importorskip")):
-                if str(key.evaluated_value).startswith("torch.cuda"):
+                if (file.string(key) or "").startswith("torch.cuda"):
                     yield Finding(node, f"this imports a CUDA module by name; {ADVICE}")
         case cst.Attribute(attr=cst.Name(flag), value=owner) if flag in FLAGS and file.name(owner) == "torch":
             yield Finding(node, f"`torch.{flag}` says what this build has; `torch.accelerator.is_available()` asks")

@@ -1,6 +1,7 @@
-"""DistributedDataParallel that is told its device by number.
+"""A part of torch.distributed that is told its device by number, which the CPU does not have.
 
-A module on the CPU has none, and the call raises. The numbers are given only where there is an accelerator:
+DistributedDataParallel, `barrier` and `init_process_group` raise for it. The numbers are given only where there is an
+accelerator:
 
 ```diff
   import torch
@@ -30,18 +31,25 @@ from agnostic.rule import Finding, rule
 from codemods.knowledge.device import device_at
 from codemods.knowledge.guard import has_accelerator
 
+ARGUMENTS = {
+    "DistributedDataParallel": ("device_ids", "output_device"),
+    "barrier": ("device_ids",),
+    "init_process_group": ("device_id",),
+}
 MESSAGE = "the numbers of devices are for accelerators; a module on the CPU takes None"
 
 
-@rule("AGN503", "device_ids")
+@rule("AGN503", "device_id")
 def check(call: cst.Call, file: File) -> Iterator[Finding]:
     name = file.name(call.func) or ""
-    if not name.endswith(".DistributedDataParallel") or not name.startswith("torch."):
+    words = ARGUMENTS.get(name.rpartition(".")[2]) if name.startswith("torch.") else None
+    if words is None:
         return
     if not re.search(r"\.cuda\b|[\"']cuda|[\"']nccl", file.text) or has_accelerator(file, call):
         return
-    given = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in ("device_ids", "output_device")]
+    given = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in words]
     given = [arg for arg in given if not isinstance(arg.value, cst.IfExp) and file.source(arg.value) != "None"]
+    given = [arg for arg in given if arg.keyword is not None and (arg.keyword.value != "device_id" or "cuda" in file.source(arg))]
     if given:
         device = device_at(file, call)
         condition = f' if {device.type} != "cpu" else None'

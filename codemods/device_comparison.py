@@ -47,10 +47,10 @@ def check(node: cst.Comparison | cst.Call | cst.MatchValue, file: File) -> Itera
     if not imports_torch(file):
         return
     match node:
-        case cst.MatchValue(value=cst.SimpleString() as literal) if literal.evaluated_value == "cuda":
+        case cst.MatchValue(value=literal) if file.string(literal) == "cuda":
             yield Finding(node, MESSAGE)
         case cst.Call(func=cst.Attribute(attr=cst.Name("startswith"), value=subject), args=[cst.Arg(value=literal)]):
-            if _is_cuda(literal):
+            if _is_cuda(file, literal):
                 yield _finding(file, node, (_negated(file, node), file.replace(literal, '"cpu"')), subject)
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
             yield from _comparison(file, node, left, operator, right)
@@ -61,8 +61,8 @@ def _comparison(
 ) -> Iterator[Finding]:
     match operator:
         case cst.Equal() | cst.NotEqual():
-            subject, literal = (right, left) if _is_cuda(left) else (left, right)
-            if _is_cuda(literal):
+            subject, literal = (right, left) if _is_cuda(file, left) else (left, right)
+            if _is_cuda(file, literal):
                 if isinstance(subject, cst.Attribute) and subject.attr.value == "device":
                     yield Finding(node, "a torch.device never equals a string, so this is always false; compare `.type`")
                     return
@@ -72,7 +72,7 @@ def _comparison(
             elif _is_device(file, left) or _is_device(file, right):
                 yield Finding(node, MESSAGE)
         case cst.In() | cst.NotIn():
-            if _is_cuda(left):
+            if _is_cuda(file, left):
                 if isinstance(right, cst.Call) and file.source(right.func) == "str" and len(right.args) == 1:
                     sign = "!=" if isinstance(operator, cst.In) else "=="
                     device = file.source(right.args[0].value)
@@ -83,7 +83,7 @@ def _comparison(
                 edits = (file.replace(left, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
                 yield _finding(file, node, edits, right)
             elif isinstance(right, (cst.Tuple, cst.List, cst.Set)):
-                names = [one.value.evaluated_value for one in right.elements if isinstance(one.value, cst.SimpleString)]
+                names = [file.string(one.value) for one in right.elements]
                 if "cuda" in names and len(set(map(str, names)) & VENDORS - {"cpu"}) < 2:
                     yield Finding(node, "this list of devices leaves other accelerators out")
 
@@ -110,14 +110,14 @@ def _negated(file: File, node: cst.Call) -> Edit:
     return Edit(start, start, "not ")
 
 
-def _is_cuda(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.SimpleString) and node.evaluated_value == "cuda"
+def _is_cuda(file: File, node: cst.BaseExpression) -> bool:
+    return file.string(node) == "cuda"
 
 
 def _is_device(file: File, node: cst.BaseExpression) -> bool:
     match node:
         case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as value), *_]):
-            return file.name(func) == "torch.device" and str(value.evaluated_value).startswith("cuda")
+            return file.name(func) == "torch.device" and (file.string(value) or "").startswith("cuda")
     return False
 
 

@@ -48,7 +48,7 @@ UNSAFE = "a default is part of an interface, and others may read it"
 
 @rule("AGN206", "cuda")
 def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
-    value = literal.evaluated_value
+    value = file.string(literal)
     found = re.fullmatch(r"cuda(?::(\d+))?", value) if isinstance(value, str) else None
     if not found or not imports_torch(file) or slot_of(file, literal).kind != "default":
         return

@@ -120,8 +120,8 @@ def _device(file: File, node: cst.BaseExpression) -> bool:
 
 def _constant(file: File, node: cst.BaseExpression) -> str | None:
     match node:
-        case cst.SimpleString() if isinstance(node.evaluated_value, str):
-            return node.evaluated_value
+        case cst.SimpleString():
+            return file.string(node)
         case cst.Call(args=[cst.Arg(value=cst.SimpleString() as value)], func=func):
             return _constant(file, value) if file.name(func) == "torch.device" else None
     return None

@@ -48,7 +48,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at, expression, type_expression
+from codemods.knowledge.device import device_at, expression, in_scope, type_expression
 from codemods.knowledge.portable import OPEN
 from codemods.knowledge.profile import own_imports
 from codemods.knowledge.slots import slot_of
@@ -59,8 +59,8 @@ LITERAL = re.compile(r"cuda(?::(\d+))?")
 
 @rule("AGN202", "cuda")
 def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
-    value = literal.evaluated_value
-    found = LITERAL.fullmatch(value) if isinstance(value, str) else None
+    value = file.string(literal)
+    found = LITERAL.fullmatch(value) if value is not None else None
     if not found or not imports_torch(file):
         return
     index = found[1]
@@ -70,8 +70,15 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         yield Finding(literal, message)
     elif slot.kind == "value":
         torch, edits = root(file, literal)
-        text = type_expression(file, literal, torch, index)
-        if not isinstance(file.parent(literal), OPEN):
+        known = in_scope(file, literal)
+        if known is None and file.profile.expression:
+            known = device_at(file, literal)
+            edits = (*edits, *known.edits)
+        if known is not None and not known.unsafe and index in (None, "0"):
+            text = known.type
+        else:
+            text = type_expression(file, literal, torch, index)
+        if " if " in text and not isinstance(file.parent(literal), OPEN):
             text = f"({text})"
         edits = (*edits, *own_imports(file, text), file.replace(literal, text))
         yield Finding(literal, message, edits, slot.unsure or first_index(file, index))
@@ -96,7 +103,9 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
 
 def imports_torch(file: File) -> bool:
     """Whether a file has to do with torch at all; device names in others are words."""
-    return re.search(r"^[ \t]*(?:import|from)[ \t]+torch\b|\btorch\.", file.text, re.MULTILINE) is not None
+    if "torch" not in file.facts:
+        file.facts["torch"] = re.search(r"(?:import|from)[ \t]+torch\b|\btorch\.", file.text) is not None
+    return file.facts["torch"]
 
 
 def first_index(file: File, index: str | None) -> str:

@@ -35,7 +35,7 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
     for arg in call.args:
         for literal in file.below(arg.value):
             if isinstance(literal, cst.SimpleString) and not isinstance(file.parent(arg), cst.Lambda):
-                value = literal.evaluated_value
+                value = file.string(literal)
                 types = arg.keyword is not None and arg.keyword.value == "device_types"
                 if value in KEYS or (value == "cuda" and (types or "register_" in name)):
                     file.claim(literal)

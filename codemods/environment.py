@@ -33,7 +33,7 @@ ADVICE = {
 
 @rule("AGN603", "CUDA_", "NCCL_", "CUDNN_", "CUBLAS_", "NVTE_", "NVIDIA_")
 def check(node: cst.SimpleString, file: File) -> Iterator[Finding]:
-    value = node.evaluated_value
+    value = file.string(node)
     if isinstance(value, str) and NAME.fullmatch(value) and _is_variable(file, node):
         advice = ADVICE.get(value, "other devices do not read it")
         yield Finding(node, f"`{value}` is a variable of CUDA's; {advice}", blocks=False)

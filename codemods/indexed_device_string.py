@@ -14,7 +14,7 @@ The kind of device comes from the accelerator, the index stays:
 + b = torch.ones(2, device=f"{device.type}:{rank}")
 + c = torch.ones(2, device=f"{device.type}:{rank}")
 + d = torch.ones(2, device=f"{device.type}:" + str(rank))
-+ e = torch.device(device.type, rank)
++ e = torch.device(f"{device.type}:{rank}")
 ```
 
 Fix safety: safe. Unsafe where the string is no argument of torch, or where a device in scope may be another one.
@@ -49,7 +49,7 @@ def check(node: cst.FormattedString | cst.SimpleString, file: File) -> Iterator[
         case cst.FormattedString(parts=[cst.FormattedStringText("cuda:"), *_]):
             yield Finding(node, "this device string is CUDA only; build it from the accelerator's type")
             return
-        case cst.SimpleString() if isinstance(node.evaluated_value, str) and PREFIX.fullmatch(node.evaluated_value):
+        case cst.SimpleString() if PREFIX.fullmatch(file.string(node) or ""):
             around = _around(file, node)
             if around is None:
                 return
@@ -105,15 +105,7 @@ def _edit(file: File, whole: cst.BaseExpression, index: cst.CSTNode | None, devi
     if isinstance(whole, cst.BinaryOperation) and isinstance(whole.operator, cst.Add):
         return file.replace(whole.left, f'f"{{{device.type}}}:"')
     assert index is not None
-    if isinstance(index, cst.FormattedStringExpression):
-        plain = index.conversion is None and index.format_spec is None
-        text = file.source(index.expression)
-    else:
-        plain, text = True, file.source(index)
-    arg = file.parent(whole)
-    call = file.parent(arg) if isinstance(arg, cst.Arg) else None
-    if isinstance(call, cst.Call) and file.name(call.func) == "torch.device" and len(call.args) == 1 and plain:
-        return file.replace(whole, f"{device.type}, {text}")
+    text = file.source(index)
     if isinstance(whole, cst.FormattedString):
         return file.replace(whole.parts[0], f"{{{device.type}}}:")
     quote = "'" if '"' in text else '"'

@@ -46,7 +46,7 @@ COMPOSITES = {"cpu:gloo,cuda:nccl", "cuda:nccl,cpu:gloo", "cuda:nccl"}
 
 @rule("AGN501", "nccl")
 def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
-    value = literal.evaluated_value
+    value = file.string(literal)
     if value in COMPOSITES:
         device = device_at(file, literal)
         backend, edits = default_backend(file, literal, device)
@@ -70,7 +70,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     if isinstance(choice, cst.IfExp) and choice.body is literal:
         test, other = choice.test, choice.orelse
         asks = isinstance(test, cst.Call) and file.name(test.func) in AVAILABLE
-        if asks and isinstance(other, cst.SimpleString) and other.evaluated_value == "gloo":
+        if asks and isinstance(other, cst.SimpleString) and file.string(other) == "gloo":
             target = choice
             file.claim(choice)
     yield Finding(target, MESSAGE, (*edits, file.replace(target, backend)), unsafe)

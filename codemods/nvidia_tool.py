@@ -24,9 +24,9 @@ TOOL = re.compile(r"(?:\S*/)?(nvidia-smi|nvcc|nsys|ncu|nvprof|cuda-gdb|compute-s
 RUNS = re.compile(r"(^|\.)(run|call|check_call|check_output|Popen|system|popen|which|getoutput|run_and_read_all|exec\w*)$")
 
 
-@rule("AGN606", "nvidia-smi", "nvcc", "nsys", "ncu", "nvprof", "cuda-gdb", "compute-sanitizer")
+@rule("AGN606", "nvidia-smi", "nvcc", "nsys", "'ncu", '"ncu', "nvprof", "cuda-gdb", "compute-sanitizer")
 def check(node: cst.SimpleString, file: File) -> Iterator[Finding]:
-    value = node.evaluated_value
+    value = file.string(node)
     found = TOOL.fullmatch(value) if isinstance(value, str) else None
     if not found:
         return

@@ -28,7 +28,7 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         keyword = arg.keyword.value if arg.keyword is not None else ""
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         pins = keyword == "pin_memory_device" or (method == "pin_memory" and not arg.star)
-        if pins and isinstance(arg.value, cst.SimpleString) and str(arg.value.evaluated_value).startswith("cuda"):
+        if pins and isinstance(arg.value, cst.SimpleString) and (file.string(arg.value) or "").startswith("cuda"):
             file.claim(arg)
             edits = (file.delete_argument(call, arg),) if file.settings.torch >= version("2.7") else ()
             yield Finding(arg, "memory is pinned for the accelerator that is there; this argument is deprecated", edits)

@@ -15,7 +15,9 @@ What can be recorded is a question to the profiler:
 - with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]):
 + with profile(activities=list(supported_activities())):
       step()
-! activities.append(ProfilerActivity.CUDA)
+- activities.append(ProfilerActivity.CUDA)
++ activities = list(supported_activities())
+! wanted = ProfilerActivity.CUDA
 ```
 
 Fix safety: safe for names. Unsafe for activities, because there may be more of them than the CPU and CUDA.
@@ -34,20 +36,29 @@ from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import is_reference
 
 TIMES = re.compile(r"(self_)?cuda_(time|time_total|memory_usage)")
+RECORDS = "`ProfilerActivity.CUDA` records CUDA only; ask for what is supported"
+MORE = "more than the CPU and CUDA may be recorded"
 ACTIVITY = "torch.profiler.ProfilerActivity"
 
 
 @rule("AGN408", "ProfilerActivity", "cuda_time", "cuda_memory_usage", "use_cuda")
-def check(node: cst.List | cst.Attribute | cst.SimpleString | cst.Arg, file: File) -> Iterator[Finding]:
+def check(node: cst.List | cst.Expr | cst.Attribute | cst.SimpleString | cst.Arg, file: File) -> Iterator[Finding]:
     match node:
         case cst.List(elements=elements) if elements:
             names = [file.name(element.value) for element in elements]
             if set(names) == {f"{ACTIVITY}.CPU", f"{ACTIVITY}.CUDA"}:
                 file.claim(*elements)
                 text, imports = _supported(file, node)
-                message = "`ProfilerActivity.CUDA` records CUDA only; ask for what is supported"
-                unsafe = "more than the CPU and CUDA may be recorded"
-                yield Finding(node, message, (*imports, file.replace(node, f"list({text}())")), unsafe)
+                yield Finding(node, RECORDS, (*imports, file.replace(node, f"list({text}())")), MORE)
+        case cst.Expr(
+            value=cst.Call(
+                func=cst.Attribute(value=cst.Name() as listed, attr=cst.Name("append")), args=[cst.Arg(value=added)]
+            )
+        ) if file.name(added) == f"{ACTIVITY}.CUDA":
+            file.claim(added)
+            text, imports = _supported(file, node)
+            edit = file.replace(node, f"{listed.value} = list({text}())")
+            yield Finding(added, RECORDS, (*imports, edit), MORE)
         case cst.Attribute() if (file.name(node) or "").endswith("ProfilerActivity.CUDA") and is_reference(file, node):
             yield Finding(
                 node, "`ProfilerActivity.CUDA` records CUDA only; see `torch.profiler.supported_activities()`"
@@ -56,10 +67,10 @@ def check(node: cst.List | cst.Attribute | cst.SimpleString | cst.Arg, file: Fil
             new = name.replace("cuda_", "device_")
             unsafe = "the object may be no profiler event"
             yield Finding(node, f"`.{name}` is now `.{new}`", (file.replace(node.attr, new),), unsafe)
-        case cst.SimpleString() if isinstance(node.evaluated_value, str) and TIMES.fullmatch(node.evaluated_value):
-            if isinstance(file.parent(node), cst.Arg):
+        case cst.SimpleString() if TIMES.fullmatch(file.string(node) or ""):
+            if isinstance(file.parent(node), (cst.Arg, cst.IfExp, cst.Assign, cst.Param)):
                 new = node.value.replace("cuda_", "device_")
-                yield Finding(node, f"`{node.evaluated_value}` has a generic name (torch 2.4)", (file.replace(node, new),))
+                yield Finding(node, f"`{file.string(node)}` has a generic name (torch 2.4)", (file.replace(node, new),))
         case cst.Arg(keyword=cst.Name("use_cuda")):
             call = file.parent(node)
             if isinstance(call, cst.Call) and "profile" in (file.name(call.func) or ""):

@@ -15,8 +15,9 @@ settings: profile = "hf-tests"
 +     assert torch.ones(1).to(torch_device).sum() == 1
 ```
 
-Fix safety: unsafe, because nothing proves that the project at hand has the other decorator, and the test may be for
-CUDA on purpose.
+A condition that is written out becomes the project's decorator, where it has one.
+
+Fix safety: unsafe while the profile is a guess (`profile = "auto"`).
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.project_vocabulary import UNSAFE
+from codemods.knowledge.guard import implies
+from codemods.knowledge.profile import guess, own_imports
 
 
 @rule("AGN703", "cuda", "gpu")
-def check(name: cst.Name, file: File) -> Iterator[Finding]:
+def check(name: cst.Name | cst.Decorator, file: File) -> Iterator[Finding]:
+    if isinstance(name, cst.Decorator):
+        yield from _condition(file, name)
+        return
     new = file.profile.decorators.get(name.value)
     if new is None:
         return
@@ -43,4 +48,18 @@ def check(name: cst.Name, file: File) -> Iterator[Finding]:
         places = [one for one in file.tree.nodes if isinstance(one, cst.Name) and one.value == name.value]
         owners = [file.parent(parent)] if isinstance(parent, cst.Decorator) else []
         together = tuple(one for one in (*places, *owners) if one is not None and one is not name)
-        yield Finding(name, message, (file.replace(name, new),), UNSAFE.format(new), together)
+        yield Finding(name, message, (file.replace(name, new),), guess(file, new), together)
+
+
+def _condition(file: File, decorator: cst.Decorator) -> Iterator[Finding]:
+    """`@skipif(not torch.cuda.is_available(), ...)` in a project with a decorator for that."""
+    skip = file.profile.skip
+    match decorator.decorator:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("skipif" | "skipIf")), args=[cst.Arg(value=test), *_]) if skip:
+            if isinstance(test, cst.UnaryOperation) and implies(file, test, False) and "cuda" in file.source(test):
+                file.claim(decorator)
+                owner = file.parent(decorator)
+                edits = (*own_imports(file, skip), file.replace(decorator.decorator, skip))
+                message = f"this test asks for CUDA; this project's word for any accelerator is `{skip}`"
+                together = (owner,) if owner is not None else ()
+                yield Finding(decorator, message, edits, guess(file, skip), together)

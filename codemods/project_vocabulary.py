@@ -15,7 +15,8 @@ settings: profile = "verl"
 +     return get_device_id()
 ```
 
-Fix safety: unsafe, because nothing proves that the project at hand has the helper.
+Fix safety: unsafe while the profile is a guess (`profile = "auto"`), since nothing proves that the project has the
+helper. Safe once the configuration names the profile.
 """
 
 from __future__ import annotations
@@ -27,13 +28,11 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.profile import own_imports
+from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.uses import call_of, use
 
 RULES = {"stream", "seed", "rng-state", "device-module-member", "set-device", "device-context"}
 KEPT = {"is_available", "get_device_properties", "get_device_capability"}
-UNSAFE = "the project must have `{0}`"
-
 
 @rule("AGN100", "cuda")
 def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
@@ -64,4 +63,4 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     file.claim(node)
     helper = re.split(r"\W", words)[0]
     message = f"`{entry.name}` is CUDA only; this project's own word is `{words}`"
-    yield Finding(node, message, (*own_imports(file, words + needs), *edits), UNSAFE.format(helper))
+    yield Finding(node, message, (*own_imports(file, words + needs), *edits), guess(file, helper))

@@ -9,17 +9,20 @@ An annotation follows the class:
       event.synchronize()
 ```
 
-A patch must follow the code that it patches, which this file may not show, so that it is reported:
+A patch follows the code that it patches, which other files may hold:
 
 ```diff
   import pytest
   from unittest import mock
-! with mock.patch("torch.cuda.is_available", return_value=False):
+- with mock.patch("torch.cuda.is_available", return_value=False):
++ with mock.patch("torch.accelerator.is_available", return_value=False):
+      run()
+! with mock.patch("torch.cuda.CUDAGraph"):
       run()
 ! mark = pytest.mark.skipif("not torch.cuda.is_available()", reason="")
 ```
 
-Fix safety: safe for annotations.
+Fix safety: safe for annotations. Unsafe for patches: the code under test must be rewritten with them.
 """
 
 from __future__ import annotations
@@ -36,12 +39,15 @@ from codemods.knowledge.api import lookup
 QUOTED = re.compile(r"torch\.cuda(\.\w+)*")
 CONDITION = re.compile(r"torch\.cuda\.is_available\(\)|torch\.cuda\.device_count\(\)")
 GENERIC = {"torch.cuda.Event": "torch.Event", "torch.cuda.Stream": "torch.Stream"}
+AVAILABLE = {"torch.cuda.is_available": "torch.accelerator.is_available"}
+QUOTES = re.compile("['\"]")
+SUBJECT = "the code under test must use the generic name, too"
 PATCHES = re.compile(r"(^|\.)(patch|object|setattr|delattr|patched)$")
 
 
 @rule("AGN702", "torch.cuda")
 def check(node: cst.SimpleString, file: File) -> Iterator[Finding]:
-    value = node.evaluated_value
+    value = file.string(node)
     if not isinstance(value, str):
         return
     parent = file.parent(node)
@@ -53,7 +59,9 @@ def check(node: cst.SimpleString, file: File) -> Iterator[Finding]:
         callee = file.source(call.func)
         if QUOTED.fullmatch(value) and PATCHES.search(callee):
             entry = lookup(value)
-            new = f"; its generic twin is `{entry.to}`" if entry is not None and entry.to else ""
-            yield Finding(node, f"this patches `{value}`, which the code under test must be using{new}")
+            new = AVAILABLE.get(value) or (entry.to if entry is not None and entry.name == value else "")
+            edits = (file.replace(node, node.value.replace(value, new)),) if new and QUOTES.match(node.value) else ()
+            message = f"this patches `{value}`, which the code under test must be using"
+            yield Finding(node, message + (f"; its generic twin is `{new}`" if new else ""), edits, SUBJECT)
         elif CONDITION.search(value) and callee.endswith(("skipif", "skipIf", "skipUnless")):
             yield Finding(node, "this condition asks for CUDA; use `torch.accelerator.is_available()`")

@@ -92,6 +92,8 @@ def _only_seeds(file: File, guard: cst.If) -> Iterator[cst.Call]:
 def _seeded(file: File, call: cst.Call, line: cst.CSTNode) -> bool:
     """Whether the block, or one around it, calls `torch.manual_seed` with the same argument."""
     wanted = [file.source(arg.value) for arg in call.args]
+    if any(isinstance(node, (cst.Call, cst.NamedExpr, cst.Await)) for arg in call.args for node in file.below(arg)):
+        return False  # asking twice may give two numbers, or change what comes after
     below = line
     for above in (file.parent(line), *file.ancestors(line)):
         if isinstance(above, (cst.IndentedBlock, cst.Module)):

@@ -5,6 +5,7 @@ together for it goes:
 
 ```diff
   import torch
+  assert torch.accelerator.is_available()
 - torch.cuda.set_device(rank)
 - torch.cuda.set_device(device=rank)
 - torch.cuda.set_device(f"cuda:{rank}")
@@ -13,6 +14,16 @@ together for it goes:
 + torch.accelerator.set_device_index(rank)
 + torch.accelerator.set_device_index(rank)
 + torch.accelerator.set_device_index(1)
+```
+
+Without an accelerator both raise. The rest of the program need not, so the call gets a guard where nothing says that
+there is one:
+
+```diff
+  import torch
+- torch.cuda.set_device(rank)
++ if torch.accelerator.is_available():
++     torch.accelerator.set_device_index(rank)
 ```
 
 Fix safety: safe.
@@ -27,6 +38,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
+from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import argument, call_of, has_star, use
 
@@ -49,15 +61,16 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
         file.claim(arg)
     if index is not None or arg.keyword is not None:
         edits += (file.replace(arg, index or file.source(arg.value)),)
-    yield Finding(node, message, edits)
+    guard, together = guarded(file, call, "None") if file.is_statement(call) else ((), ())
+    yield Finding(node, message, (*edits, *guard), "", together)
 
 
 def index_text(file: File, device: cst.BaseExpression) -> str | None:
     """The index in a device string, `torch.device("cuda", i)` or `torch.device(f"cuda:{i}")`; None if it is not
     visible."""
     match device:
-        case cst.SimpleString() if isinstance(device.evaluated_value, str):
-            found = re.fullmatch(r"cuda:(\d+)", device.evaluated_value)
+        case cst.SimpleString():
+            found = re.fullmatch(r"cuda:(\d+)", file.string(device) or "")
             return found[1] if found else None
         case cst.FormattedString(parts=[cst.FormattedStringText("cuda:"), cst.FormattedStringExpression() as part]):
             return file.source(part.expression) if part.format_spec is None and part.conversion is None else None

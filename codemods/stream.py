@@ -43,6 +43,7 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
+from codemods.knowledge.guard import is_not_none
 from codemods.knowledge.spell import import_edit, spell
 from codemods.knowledge.uses import argument, call_of, has_star, use
 
@@ -88,8 +89,9 @@ def _group(file: File, node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
         match one:
             case cst.Attribute(attr=cst.Name("cuda_stream" | "cuda_event")):
                 found.append(one)
-            case cst.Attribute() | cst.Name() if (entry := use(file, one)) is not None and entry.rule == "stream":
-                found.append(one)
+            case cst.Attribute() | cst.Name() if (entry := use(file, one)) is not None:
+                if entry.rule == "stream" or "graph" in entry.name.lower():
+                    found.append(one)
     return tuple(found)
 
 
@@ -141,17 +143,6 @@ def _nullcontext(file: File, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:
     return "contextlib.nullcontext", (import_edit(file, "import contextlib"),)
 
 
-def _is_not_none(file: File, name: cst.Name) -> bool:
-    """Whether a name is used under `if name:` or `if name is not None:`."""
-    below: cst.CSTNode = name
-    for above in file.ancestors(name):
-        if isinstance(above, cst.If) and below is above.body:
-            if file.source(above.test) in (name.value, f"{name.value} is not None"):
-                return True
-        below = above
-    return False
-
-
 def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False) -> bool:
     """Whether a value certainly is a stream; `sure` says that it is not None."""
     match value:
@@ -163,7 +154,7 @@ def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False) -> boo
             return all(_is_stream(file, arm) for arm in arms)
         case cst.Name():
             values = [binding.value for binding in file.bindings(value)]
-            sure = _is_not_none(file, value)
+            sure = is_not_none(file, value)
             return bool(values) and all(one is not None and _is_stream(file, one, sure) for one in values)
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(attribute)):
             owner = next((above for above in file.ancestors(value) if isinstance(above, cst.ClassDef)), None)

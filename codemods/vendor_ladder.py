@@ -1,20 +1,30 @@
 """A ladder that asks for one vendor's device after the other.
 
-Its order is somebody's decision and each branch may do its own thing, so nothing is reordered, removed or rewritten
-in it. Where every branch does the same, one question to `torch.accelerator` replaces them all:
+Where every branch only names its vendor's device, one question to `torch.accelerator` replaces them all:
+
+```diff
+  import torch
+- if torch.cuda.is_available():
+-     device = torch.device("cuda")
+- elif torch.backends.mps.is_available():
+-     device = torch.device("mps")
++ if torch.accelerator.is_available():
++     device = torch.accelerator.current_accelerator()
+  else:
+      device = torch.device("cpu")
+- name = "cuda" if torch.cuda.is_available() else "mps" if torch.mps.is_available() else "cpu"
++ name = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+```
+
+Otherwise the order is somebody's decision and each branch may do its own thing, so that nothing is reordered, removed
+or rewritten:
 
 ```diff
   import torch
 ! if torch.cuda.is_available():
-      device = "cuda"
+      torch.set_default_device("cuda")
   elif torch.backends.mps.is_available():
-      device = "mps"
-  else:
-      device = "cpu"
-```
-
-```python
-device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+      fall_back()
 ```
 
 A branch by the type of a given device is code for that device, and no finding:
@@ -27,6 +37,8 @@ A branch by the type of a given device is code for that device, and no finding:
       elif device.type == "xpu":
           torch.xpu.synchronize()
 ```
+
+Fix safety: unsafe, because a machine may have several kinds of device.
 """
 
 from __future__ import annotations
@@ -38,8 +50,9 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
+from codemods.knowledge.ladder import VENDOR, collapse
 
-VENDOR = re.compile(r"\b(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron)\b")
+SEVERAL = "a machine may have several kinds of device, and the ladder says which comes first"
 ASKS = re.compile(r"\b(is_available|is_\w+_available|device_count|is_cuda|is_npu|is_xpu|is_hpu)\b")
 
 
@@ -64,13 +77,15 @@ def check(node: cst.If | cst.IfExp | cst.Match, file: File) -> Iterator[Finding]
     tests = [file.source(test) for test, _ in branches]
     if any("cuda" in test and ASKS.search(test) for test in tests):
         last = "torch.accelerator.current_accelerator(check_available=True)"
-        yield Finding(
-            node, f"this asks vendor by vendor; if every branch does the same, `{last}` is one question for all"
-        )
+        message = f"this asks vendor by vendor; if every branch does the same, `{last}` is one question"
+        place = node.test if isinstance(node, cst.If) else node
+        yield Finding(place, message, collapse(file, node), SEVERAL)
 
 
 def _arms_differ(file: File, node: cst.IfExp) -> bool:
     """`torch.cuda.x if flag else torch.xpu.x`: one arm for each vendor."""
+    if isinstance(node.orelse, cst.IfExp) or VENDOR.search(file.source(node.test)):
+        return False
     one, other = (set(VENDOR.findall(file.source(arm))) for arm in (node.body, node.orelse))
     return bool(one and other) and "cuda" in one | other and one != other
 

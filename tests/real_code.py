@@ -1,8 +1,9 @@
-"""Rewrite copies of real packages and count what must never happen: `python tests/real_code.py [--safe] PATH...`.
+"""Rewrite copies of real packages and count what must never happen: `python tests/real_code.py PATH...`.
 
-A package is copied, `fix --apply` runs over the copy, first with safe fixes only, then with `--unsafe-fixes`. Counted:
-files that no longer compile, names that became undefined (ruff's F821), `torch.*` names that the installed torch does
-not have, half-migrated lines, and files that a second run changes. The exit status is 1 if any count is not 0.
+A package is copied, `fix --apply` runs over the copy, first with safe fixes only, then with `--unsafe-fixes`.
+Counted: files that no longer compile, names that became undefined (ruff's F821), `torch.*` names that the
+installed torch does not have, half-migrated lines, and files that a second run changes. The exit status is 1
+if any count is not 0.
 """
 
 from __future__ import annotations
@@ -112,12 +113,23 @@ def _compiles(data: bytes, say: bool = False) -> object:
 
 def _undefined(root: Path) -> Counter[str]:
     """How often each file uses each undefined name."""
-    command = ["ruff", "check", "--isolated", "--no-cache", "--select", "F821", "--output-format", "json", str(root)]
+    command = [
+        "ruff",
+        "check",
+        "--isolated",
+        "--no-cache",
+        "--select",
+        "F821",
+        "--output-format",
+        "json",
+        str(root),
+    ]
     python = Path(sys.executable)
     command[0] = str(python.with_name("ruff")) if python.with_name("ruff").exists() else "ruff"
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return Counter(
-        f"{Path(one['filename']).relative_to(root.resolve())}: {one['message']}" for one in json.loads(done.stdout)
+        f"{Path(one['filename']).relative_to(root.resolve())}: {one['message']}"
+        for one in json.loads(done.stdout)
     )
 
 
@@ -134,7 +146,9 @@ def _exists(dotted: str) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--safe", action="store_true", help="safe fixes only")
     parser.add_argument("--unsafe", action="store_true", help="all fixes only")

@@ -372,10 +372,9 @@ def test_settings_for_patches_of_the_repository_are_not_obeyed(victim, run, tmp_
     secret = tmp_path / "secret"
     secret.write_text("top secret\n")
     elsewhere = tmp_path / "elsewhere"
-    victim.config(
-        f"format.outputDirectory={elsewhere}", f"format.signatureFile={secret}", "format.attach=x",
-        "format.to=m@x.y", "diff.noprefix=true", "diff.renames=copies", "core.quotePath=false", f"core.worktree={tmp_path}",
-    )  # fmt: skip
+    victim.config(f"format.outputDirectory={elsewhere}", f"format.signatureFile={secret}")
+    victim.config("format.attach=x", "format.to=m@x.y", "diff.noprefix=true", "diff.renames=copies")
+    victim.config(f"core.worktree={tmp_path}", "core.quotePath=false")
     output = tmp_path / "out"
     run("patch", victim.repository.folder, "-o", output, "--author", "A <a@b.c>", "--allow-dirty")
     assert not elsewhere.exists()

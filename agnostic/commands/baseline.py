@@ -10,7 +10,7 @@ import click
 
 from agnostic import baseline
 from agnostic.check import Diagnostic
-from agnostic.commands.check import check_file, crashed
+from agnostic.commands.check import check_file, failed
 from agnostic.config import ConfigError, Settings
 from agnostic.options import file_options, files
 from agnostic.output import shown
@@ -31,7 +31,7 @@ def command(file: Path | None, prune: bool, jobs: int | None, **given: Any) -> N
         raise ConfigError("no Python files found under the given paths, so there is nothing to count")
     found = [
         one
-        for each_file in each(partial(check_file, settings), list(settings), crashed, jobs)
+        for each_file in each(partial(check_file, settings), list(settings), failed, jobs)
         for one in each_file
     ]
     targets = {

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from agnostic.baseline import above
-from agnostic.check import Diagnostic, check_bytes, unreadable
+from agnostic.check import FAILED, Diagnostic, about, check_bytes, unreadable
 from agnostic.config import Settings
 from agnostic.diff_base import Added
 from agnostic.options import file_options, files, only_new_options, with_baseline
@@ -47,7 +47,7 @@ def command(
     found: list[Diagnostic] = []
     with Added(diff_base, list(settings)) if diff_base else nullcontext() as added:
         concerned = list(settings) if added is None else added.changed
-        for diagnostics in each(partial(check_file, settings), concerned, crashed, jobs):
+        for diagnostics in each(partial(check_file, settings), concerned, failed, jobs):
             found += diagnostics
         found, note = above(found, settings) if added is None else (added.only(found), "")
     if statistics:
@@ -62,8 +62,8 @@ def command(
     context.exit(1 if found else 0)
 
 
-def crashed(path: Path) -> list[Diagnostic]:
-    return [unreadable(path, "the parser crashed")]
+def failed(path: Path, why: str) -> list[Diagnostic]:
+    return [about(FAILED, path, f"could not be checked: {why}; please report it")]
 
 
 def _statistics(found: list[Diagnostic]) -> str:
@@ -86,7 +86,8 @@ def _summary(found: list[Diagnostic], files: int) -> str:
         return f"{files} file{'s' * (files != 1)} checked: nothing found."
     safe = sum(one.applicability == "safe" for one in found)
     unsafe = sum(one.applicability == "unsafe" for one in found)
-    text = f"{len(found)} finding{'s' * (len(found) != 1)} in {len({one.path for one in found})} of {files} files."
+    concerned = len({one.path for one in found})
+    text = f"{len(found)} finding{'s' * (len(found) != 1)} in {concerned} of {files} files."
     if safe or unsafe:
         fixes = [f"{safe} with `torch-agnostic fix --apply`"] * bool(safe)
         fixes += [f"{unsafe}{' more' * bool(safe)} with `--unsafe-fixes`"] * bool(unsafe)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from agnostic.check import UNREADABLE, unreadable
+from agnostic.check import ENGINE_RULES, FAILED, UNUSED, about, unreadable
 from agnostic.config import Settings
 from agnostic.fix import Fixed, fix_bytes, write
 from agnostic.options import file_options, files
@@ -44,7 +44,7 @@ def command(
 ) -> None:
     """Rewrite PATHS (default: the current folder) to the device-generic API."""
     settings = dict(files(**given))
-    results = list(each(partial(fix_file, settings, unsafe_fixes), list(settings), _crashed, jobs))
+    results = list(each(partial(fix_file, settings, unsafe_fixes), list(settings), _failed, jobs))
     failed = 0
     for result in results:
         if result.changed and (diff or not apply):
@@ -55,7 +55,9 @@ def command(
             except OSError as error:
                 failed += 1
                 click.echo(f"torch-agnostic: {shown(result.path)}: not written: {error.strerror}", err=True)
-    broken = [one for result in results for one in result.left if one.code == UNREADABLE]
+    broken = [
+        one for result in results for one in result.left if one.code in ENGINE_RULES and one.code != UNUSED
+    ]
     click.echo(concise(broken), nl=False, err=True)
     click.echo(_summary(results, apply, unsafe_fixes), err=True)
     if failed:
@@ -64,8 +66,8 @@ def command(
     context.exit(1 if left or (not apply and any(result.changed for result in results)) else 0)
 
 
-def _crashed(path: Path) -> Fixed:
-    return Fixed(path, b"", b"", (), (unreadable(path, "the parser crashed"),))
+def _failed(path: Path, why: str) -> Fixed:
+    return Fixed(path, b"", b"", (), (about(FAILED, path, f"was not fixed: {why}; please report it"),))
 
 
 def unified_diff(result: Fixed) -> bytes:
@@ -73,7 +75,10 @@ def unified_diff(result: Fixed) -> bytes:
     name = shown(result.path).replace("\\", "/").encode()
     before, after = (data.splitlines(keepends=True) for data in (result.before, result.after))
     before, after = (
-        [line if line.endswith((b"\n", b"\r")) else line + b"\n\\ No newline at end of file\n" for line in lines]
+        [
+            line if line.endswith((b"\n", b"\r")) else line + b"\n\\ No newline at end of file\n"
+            for line in lines
+        ]
         for lines in (_split(result.before), _split(result.after))
     )
     return b"".join(difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + name, b"b/" + name))

@@ -12,7 +12,7 @@ from agnostic.rule import load
 @click.command("rule")
 @click.argument("wanted", metavar="[CODE|NAME|API]", required=False)
 def command(wanted: str | None) -> None:
-    """Explain a rule by its code or name, or an API such as torch.cuda.synchronize; without argument, list all."""
+    """Explain a rule by its code or name, or an API such as torch.cuda.synchronize; or list all."""
     rules = load().rules
     if wanted is None:
         for code, (name, summary) in ENGINE_RULES.items():
@@ -32,5 +32,7 @@ def command(wanted: str | None) -> None:
 
     text = explain(wanted)
     if text is None:
-        raise ConfigError(f"no rule and no known API is called `{wanted}`; see all rules with `torch-agnostic rule`")
+        raise ConfigError(
+            f"no rule and no known API is called `{wanted}`; see all rules with `torch-agnostic rule`"
+        )
     click.echo(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from agnostic.check import REFUSED, UNREADABLE, Diagnostic
+from agnostic.check import FAILED, REFUSED, UNREADABLE, Diagnostic
 from agnostic.patch.base import Base
 from agnostic.patch.series import Series
 from agnostic.patch.write import numbers
@@ -75,7 +75,7 @@ def reason_of(one: Diagnostic) -> str:
     match one:
         case Diagnostic(code=code) if code == REFUSED:
             return "refused"
-        case Diagnostic(code=code) if code == UNREADABLE:
+        case Diagnostic(code=code) if code in (UNREADABLE, FAILED):
             return "unreadable"
         case Diagnostic(stays=stays) if stays.startswith("it goes together"):
             return "together"

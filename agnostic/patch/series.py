@@ -6,21 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
-from agnostic.check import REFUSED, Diagnostic, check_bytes, unreadable
+from agnostic.check import FAILED, REFUSED, Diagnostic, about, check_bytes, may_concern
 from agnostic.config import Settings
 from agnostic.fix import Fixed, fix_bytes
 from agnostic.patch.base import Base
 from agnostic.patch.split import Splitter, Unit
 from agnostic.pool import each
-
-
-@dataclass(frozen=True)
-class Job:
-    """One file to work on."""
-
-    name: str
-    data: bytes
+from agnostic.rule import load
 
 
 @dataclass(frozen=True)
@@ -60,31 +54,37 @@ class Series:
     left: list[Diagnostic]
 
 
-def steps_of(settings: Settings, unsafe: bool, splitter: Splitter, job: Job) -> Steps:
-    """The way of one file: a step for each unit that changes it; the last is what `fix` makes of it."""
-    path = settings.root / job.name
+def steps_of(
+    settings: Settings, unsafe: bool, splitter: Splitter, names: dict[Path, str], path: Path
+) -> Steps:
+    """The way of one file: a step for each unit that changes it; the last is what `fix` makes of it.
+
+    Its contents are at `path`, its name in the tree is `names[path]`.
+    """
+    name, data = names[path], path.read_bytes()
+    path = settings.root / name
     units: set[Unit] = set()
-    whole = fix_bytes(path, job.data, settings, unsafe, splitter.all(units))
+    whole = fix_bytes(path, data, settings, unsafe, splitter.all(units))
     if not whole.changed:
-        return Steps(job.name, tuple(one for one in whole.left if one.code != REFUSED), (), whole.left)
-    before = tuple(check_bytes(path, job.data, settings))
-    if (of_file := splitter.of_file(job.name)) is not None:
-        return Steps(job.name, before, (Step(of_file, whole.after, whole.fixed),), whole.left)
+        return Steps(name, tuple(one for one in whole.left if one.code != REFUSED), (), whole.left)
+    before = tuple(check_bytes(path, data, settings))
+    if (of_file := splitter.of_file(name)) is not None:
+        return Steps(name, before, (Step(of_file, whole.after, whole.fixed),), whole.left)
     results: list[tuple[Unit, Fixed]] = []
     for unit in sorted(units)[:-1]:
         # A part that does not pass the gate on its own comes with the next one.
-        part = fix_bytes(path, job.data, settings, unsafe, splitter.up_to(unit))
+        part = fix_bytes(path, data, settings, unsafe, splitter.up_to(unit))
         if part.changed:
             results.append((unit, part))
     results.append((max(units), whole))
     steps = []
-    data, done = job.data, Counter[tuple[str, str]]()
+    done = Counter[tuple[str, str]]()
     for unit, result in results:
         if result.after != data:
             kinds = Counter((one.code, one.message) for one in result.fixed)
             steps.append(Step(unit, result.after, tuple(_take(result.fixed, kinds - done))))
             data, done = result.after, kinds
-    return Steps(job.name, before, tuple(steps), whole.left)
+    return Steps(name, before, tuple(steps), whole.left)
 
 
 def _take(fixed: Sequence[Diagnostic], wanted: Counter[tuple[str, str]]) -> list[Diagnostic]:
@@ -99,9 +99,16 @@ def _take(fixed: Sequence[Diagnostic], wanted: Counter[tuple[str, str]]) -> list
 
 def make(base: Base, settings: Settings, unsafe: bool, splitter: Splitter, jobs: int | None = None) -> Series:
     """The series for a base. Commits without a file are left out."""
-    names = [name for name in base.entries if not settings.excludes(settings.root / name)]
-    work = [Job(name, data) for name, data in base.contents(names)]
-    found = each(partial(steps_of, settings, unsafe, splitter), work, partial(_crashed, settings), jobs)
+    wanted = [name for name in base.entries if not settings.excludes(settings.root / name)]
+    names: dict[Path, str] = {}
+    contents = base.folder.with_name("contents")
+    contents.mkdir()
+    for number, (name, data) in enumerate(base.contents(wanted)):
+        if may_concern(data, load()):
+            names[contents / str(number)] = name
+            (contents / str(number)).write_bytes(data)
+    work = partial(steps_of, settings, unsafe, splitter, names)
+    found = each(work, list(names), partial(_failed, settings, names), jobs)
     commits: dict[Unit, Commit] = {}
     before: list[Diagnostic] = []
     left: list[Diagnostic] = []
@@ -115,6 +122,6 @@ def make(base: Base, settings: Settings, unsafe: bool, splitter: Splitter, jobs:
     return Series([commits[unit] for unit in sorted(commits)], before, left)
 
 
-def _crashed(settings: Settings, job: Job) -> Steps:
-    left = (unreadable(settings.root / job.name, "the parser crashed"),)
-    return Steps(job.name, left, (), left)
+def _failed(settings: Settings, names: dict[Path, str], path: Path, why: str) -> Steps:
+    left = (about(FAILED, settings.root / names[path], f"was not fixed: {why}"),)
+    return Steps(names[path], left, (), left)

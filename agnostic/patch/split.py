@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
 from agnostic.config import ConfigError, glob
-from agnostic.rule import Edit
+from agnostic.fix import Chooser
 from agnostic.settle import Candidate, choose
 
 Split = Literal["rule", "api", "folder", "owner"]
@@ -47,15 +47,16 @@ class Splitter:
 
     def of_fix(self, fix: Candidate) -> Unit:
         """The unit of one fix by itself."""
-        rank = self.order.index(fix.code) if fix.code in self.order else len(self.order)
-        return Unit(rank, f"{fix.code} {api(fix.message)}" if self.by == "api" else fix.code)
+        code, message, *_ = fix.key
+        rank = self.order.index(code) if code in self.order else len(self.order)
+        return Unit(rank, f"{code} {api(message)}" if self.by == "api" else code)
 
     def units(self, candidates: Sequence[Candidate]) -> dict[int, Unit]:
         """The unit of each fix that may be applied, by number: the last of those that it goes together with.
 
         Fixes that depend on each other are one change to a reader too, so no commit has half of them.
         """
-        fixes = [number for number, one in enumerate(candidates) if one.edits and not one.stays]
+        fixes = [number for number, one in enumerate(candidates) if one.is_open]
         root = {number: number for number in fixes}
 
         def find(number: int) -> int:
@@ -73,10 +74,10 @@ class Splitter:
             last[find(number)] = max(unit, last.get(find(number), unit))
         return {number: last[find(number)] for number in fixes}
 
-    def up_to(self, unit: Unit) -> Callable[[Sequence[Candidate]], list[Edit]]:
+    def up_to(self, unit: Unit) -> Chooser:
         """Chooses the fixes of a unit and of those before it."""
 
-        def chooser(candidates: Sequence[Candidate]) -> list[Edit]:
+        def chooser(candidates: Sequence[Candidate]) -> list[set[int]]:
             for number, of_fix in self.units(candidates).items():
                 if of_fix > unit:
                     candidates[number].stays = "it is in a later patch"
@@ -84,10 +85,10 @@ class Splitter:
 
         return chooser
 
-    def all(self, seen: set[Unit]) -> Callable[[Sequence[Candidate]], list[Edit]]:
+    def all(self, seen: set[Unit]) -> Chooser:
         """Chooses everything, and notes the units."""
 
-        def chooser(candidates: Sequence[Candidate]) -> list[Edit]:
+        def chooser(candidates: Sequence[Candidate]) -> list[set[int]]:
             seen.update(self.units(candidates).values())
             return choose(candidates)
 

@@ -18,7 +18,7 @@ from agnostic.file import File
 from agnostic.names import Binding
 from agnostic.rule import Edit
 from codemods.knowledge.guard import has_accelerator
-from codemods.knowledge.profile import own_imports
+from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.spell import import_edit, root
 
 Kind = Literal["device", "type", "string", "unknown"]
@@ -74,8 +74,7 @@ def project_device(file: File, node: cst.CSTNode) -> Device | None:
     text = file.profile.device
     if not text:
         return None
-    unsafe = f"the project must have `{text}`"
-    return Device(text, file.profile.device_kind, unsafe, own_imports(file, text), root(file, node)[0])
+    return Device(text, file.profile.device_kind, guess(file, text), own_imports(file, text), root(file, node)[0])
 
 
 def in_scope(file: File, node: cst.CSTNode) -> Device | None:
@@ -83,7 +82,7 @@ def in_scope(file: File, node: cst.CSTNode) -> Device | None:
     torch, edits = root(file, node)
     for scope in file.names.visible(node):
         bound = file.names.bound_in(scope)
-        for name in NAMES:
+        for name in (*filter(None, [file.profile.constant]), *NAMES):
             if name == file.profile.device and {one.origin for one in bound.get(name, ())} - {None}:
                 return Device(name, file.profile.device_kind, "", (), torch)
             if name in bound:
@@ -116,7 +115,7 @@ def _parameter(file: File, name: str, parameter: cst.Param) -> Device | None:
     match parameter.default:
         case cst.Name("None" | "False" | "True") | cst.Integer() | cst.UnaryOperation():
             return None
-        case cst.SimpleString() as default if not str(default.evaluated_value).startswith("cuda"):
+        case cst.SimpleString() as default if not (file.string(default) or "").startswith("cuda"):
             return None
     if "None" in annotation or "Optional" in annotation or "int" in annotation:
         return None
@@ -130,7 +129,7 @@ def _kind(file: File, value: cst.BaseExpression) -> Kind | None:
     """What a device expression gives; None if it is no device, or the CPU on purpose."""
     match value:
         case cst.SimpleString():
-            found = re.fullmatch(r"cuda(:\d+)?", str(value.evaluated_value))
+            found = re.fullmatch(r"cuda(:\d+)?", (file.string(value) or ""))
             return None if found is None else "string" if found[1] else "type"
         case cst.FormattedString():
             return "string" if file.source(value)[2:].startswith("cuda") else None
@@ -139,10 +138,12 @@ def _kind(file: File, value: cst.BaseExpression) -> Kind | None:
             return kinds.pop() if len(kinds) == 1 else None
         case cst.BooleanOperation(left=left, operator=cst.Or()):
             return _kind(file, left)
+        case cst.Call() if file.source(value) == file.profile.expression:
+            return file.profile.device_kind
         case cst.Call(func=func, args=args):
             called = file.name(func) or ""
             if called == "torch.device":
-                return "device" if args and "cpu" != _literal(args[0].value) else None
+                return "device" if args and file.string(args[0].value) != "cpu" else None
             if called == "torch.accelerator.current_accelerator":
                 return "device"
             if "device" in (called or file.source(func)) and not called.startswith("torch."):
@@ -154,15 +155,12 @@ def _kind(file: File, value: cst.BaseExpression) -> Kind | None:
     return None
 
 
-def _literal(node: cst.CSTNode) -> str | None:
-    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
-    return value if isinstance(value, str) else None
-
-
 def _is_accelerator(file: File, value: cst.BaseExpression) -> bool:
     """Whether a value is the accelerator if there is one, by what it is made of."""
     text = file.source(value)
     indexed = re.search(r"cuda:(?!0[\"'])|[\"']cuda[\"'],", text)
+    if text == file.profile.expression or text == file.profile.device:
+        return True
     return ("torch.accelerator" in text or "accelerator." in text or "cuda" in text) and not indexed
 
 
@@ -281,7 +279,11 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
     """One `device = ...` in the only function that needs it, or for the whole module."""
     torch, edits = root(file, file.module)
     name = _free_name(file)
-    text = f"{name} = {expression(file, file.module, torch)}{file.newline}"
+    profile = file.profile
+    text = f"{name} = {profile.expression or expression(file, file.module, torch)}{file.newline}"
+    if profile.expression:
+        made = (*own_imports(file, profile.expression), *_module_edits(file, text, edits))
+        return Device(name, profile.device_kind, guess(file, profile.expression), made, torch)
     if (first := _first_in_only_function(file, node)) is not None:
         at = file.lines[first.lineno - 1]
         indent = re.match(r"[ \t\f]*", file.text[at:])
@@ -291,6 +293,8 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
 
 def _free_name(file: File) -> str:
     """A name for the hoisted device that nothing in the file binds."""
+    if "free name" in file.facts:
+        return file.facts["free name"]
     taken = set()
     for node in ast.walk(file.ast):
         match node:
@@ -300,11 +304,15 @@ def _free_name(file: File) -> str:
                 taken.add(name)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 taken.add(name)
-    return next(name for name in ("device", "DEVICE", "accelerator_device", "_accelerator_device") if name not in taken)
+    wanted = (file.profile.constant, "device", "DEVICE", "accelerator_device", "_accelerator_device")
+    free = next(name for name in wanted if name and name not in taken)
+    return file.facts.setdefault("free name", free)
 
 
 def _sites(file: File) -> list[int]:
-    return [file.line_at(match.start()) for match in SITE.finditer(file.text)]
+    if "sites" not in file.facts:
+        file.facts["sites"] = [file.line_at(match.start()) for match in SITE.finditer(file.text)]
+    return file.facts["sites"]
 
 
 def _first_in_only_function(file: File, node: cst.CSTNode) -> ast.stmt | None:

@@ -66,7 +66,7 @@ def _compares(
     file: File, left: cst.BaseExpression, operator: cst.BaseCompOp, right: cst.BaseExpression, truth: bool
 ) -> bool:
     """`device.type == "cuda"`, `!= "cpu"`, and `device_count() > 0` the right way round."""
-    value = right.evaluated_value if isinstance(right, cst.SimpleString) else None
+    value = file.string(right)
     if value == "cuda" and isinstance(operator, (cst.Equal, cst.NotEqual)):
         return isinstance(operator, cst.Equal) == truth
     if value == "cpu" and isinstance(operator, (cst.Equal, cst.NotEqual)):
@@ -120,3 +120,47 @@ def _requires(file: File, decorator: cst.BaseExpression) -> bool:
             if name.endswith("skipUnless"):
                 return implies(file, test)
     return REQUIRES.search(file.source(decorator)) is not None
+
+
+def is_not_none(file: File, value: cst.BaseExpression) -> bool:
+    """Whether an expression is used under `if value:` or `if value is not None:`, alone or with other conditions."""
+    text = file.source(value)
+    below: cst.CSTNode = value
+    for above in file.ancestors(value):
+        if isinstance(above, (cst.If, cst.IfExp)) and below is above.body and _says_not_none(file, above.test, text):
+            return True
+        below = above
+    return False
+
+
+def _says_not_none(file: File, test: cst.BaseExpression, text: str) -> bool:
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _says_not_none(file, test.left, text) or _says_not_none(file, test.right, text)
+    return file.source(test) in (text, f"{text} is not None")
+
+
+def asks_for_cuda(file: File, node: cst.CSTNode) -> bool:
+    """Whether a node is reached only where a condition names CUDA: `devices == ["cuda"] and ...`."""
+    below = node
+    for above in file.ancestors(node):
+        match above:
+            case cst.BooleanOperation(left=left, operator=cst.And(), right=right) if below is right:
+                if re.search("[\"']cuda[\"']", file.source(left)):
+                    return True
+            case cst.If(test=test, body=body) | cst.IfExp(test=test, body=body) if below is body:
+                if re.search("[\"']cuda[\"']", file.source(test)):
+                    return True
+        below = above
+    return False
+
+
+def veto(file: File, node: cst.CSTNode) -> str:
+    """Why nothing may be changed at a node: TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13)."""
+    if "jit" in file.text:
+        for above in file.ancestors(node):
+            for decorator in getattr(above, "decorators", ()):
+                expression = decorator.decorator
+                name = file.name(expression.func if isinstance(expression, cst.Call) else expression) or ""
+                if name in ("torch.jit.script", "torch.jit.script_method", "torch.jit.export"):
+                    return "TorchScript has no `torch.accelerator`"
+    return ""

@@ -51,5 +51,5 @@ def _silent(file: File, statement: cst.CSTNode) -> cst.CSTNode | None:
     match block.body[at - 1]:
         case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=cst.Attribute() | cst.Name() as func))]) as line:
             entry = use(file, func)
-            return line if entry is not None and entry.to and (entry.cpu or entry.skip) else None
+            return line if entry is not None and (entry.cpu or entry.skip) else None
     return None

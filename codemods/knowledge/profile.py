@@ -24,14 +24,20 @@ class Profile:
     """One house style. What is empty is written in the generic form."""
 
     name: str
+    packages: tuple[str, ...] = ()
+    """The project's packages: a file belongs to it that imports one, or is part of one."""
     text: str = ""
-    """A pattern on the text of a file that belongs to the project."""
+    """A further pattern on the text of a file that belongs to the project."""
     path: str = ""
     """A pattern on the path of a file in the project, for a style of tests or sources only."""
     device: str = ""
     """The expression for the device."""
     device_kind: Literal["device", "type"] = "type"
     """Whether that expression is a torch.device, or its type."""
+    constant: str = ""
+    """The name of the variable that a file keeps the device in."""
+    expression: str = ""
+    """What that variable is set to."""
     module: str = ""
     """The expression for the module that stands in for torch.cuda, with functions of the same names."""
     backend: str = ""
@@ -42,19 +48,21 @@ class Profile:
     """A function of torch.cuda -> the project's own call; `{device}` is its first argument."""
     decorators: dict[str, str] = field(default_factory=dict)
     """A decorator for CUDA -> the one for any accelerator."""
+    skip: str = ""
+    """The decorator that skips a test where there is no accelerator."""
     imports: dict[str, str] = field(default_factory=dict)
     """A name -> the module to import it from."""
 
 
 @cache
 def profiles() -> dict[str, Profile]:
-    """All profiles by name, those for a part of a project before those for all of it."""
+    """All profiles by name: those for a part of a project first, and those that know the project by its packages."""
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         known = {item.name.replace("_", "-"): item.name for item in fields(Profile)}
         found.append(Profile(name=path.stem, **{known[key]: value for key, value in table.items()}))
-    return {one.name: one for one in sorted(found, key=lambda one: (not one.path, one.name))}
+    return {one.name: one for one in sorted(found, key=lambda one: (not one.path, not one.packages, one.name))}
 
 
 def profile(file: File) -> Profile:
@@ -69,9 +77,27 @@ def profile(file: File) -> Profile:
         return profiles()[wanted]
     path = file.path.as_posix()
     for one in profiles().values():
-        if one.text and re.search(one.text, file.text, re.MULTILINE) and re.search(one.path, path):
+        if _belongs(one, file) and re.search(one.path, path):
             return one
     return profiles()["generic"]
+
+
+def _belongs(profile: Profile, file: File) -> bool:
+    """Whether a file is part of a project, and not the one that defines the project's words."""
+    where = file.path.with_suffix("").as_posix()
+    if any(where.endswith(module.replace(".", "/")) for module in profile.imports.values()):
+        return False
+    for package in profile.packages:
+        if f"/{package}/" in f"/{file.path.as_posix()}":
+            return True
+        if package in file.text and re.search(rf"^[ \t]*(?:from|import) {package}\b", file.text, re.MULTILINE):
+            return True
+    return bool(profile.text) and re.search(profile.text, file.text, re.MULTILINE) is not None
+
+
+def guess(file: File, words: str) -> str:
+    """Why words of the project are unsafe: nothing if a person has said which project it is."""
+    return f"the project must have `{words}`" if file.settings.profile == "auto" else ""
 
 
 def own_imports(file: File, text: str) -> tuple[Edit, ...]:
@@ -86,22 +112,26 @@ def own_imports(file: File, text: str) -> tuple[Edit, ...]:
 
 
 def _binds(file: File, name: str) -> bool:
+    """Whether a name is there already, or comes with the decorator that is renamed to it."""
     return any(
-        isinstance(one, (ast.Import, ast.ImportFrom)) and any((alias.asname or alias.name) == name for alias in one.names)
+        isinstance(one, (ast.Import, ast.ImportFrom))
+        and any(name in (alias.asname or alias.name, file.profile.decorators.get(alias.name)) for alias in one.names)
         or isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name == name
-        or isinstance(one, ast.Assign) and any(isinstance(target, ast.Name) and target.id == name for target in one.targets)
+        or isinstance(one, ast.Assign)
+        and any(isinstance(part, ast.Name) and part.id == name for target in one.targets for part in ast.walk(target))
         for one in file.ast.body
     )  # fmt: skip
 
 
 def _extend(file: File, module: str, name: str) -> Edit | None:
-    """Add a name to the file's import from a module, in order; the file may know it by another path."""
+    """Add a name to the file's import from a module, in order; test helpers may be known by another path."""
     from agnostic.rule import Edit
 
     last_part = module.rpartition(".")[2]
     for statement in file.ast.body:
-        same = isinstance(statement, ast.ImportFrom) and (statement.module or "").rpartition(".")[2] == last_part
-        if same and isinstance(statement, ast.ImportFrom):
+        if isinstance(statement, ast.ImportFrom) and (
+            statement.module == module or "testing" in last_part and (statement.module or "").endswith(last_part)
+        ):
             later = next((alias for alias in statement.names if alias.name > name), None)
             if later is not None:
                 at = file.lines[later.lineno - 1] + later.col_offset

@@ -9,6 +9,8 @@ from typing import Literal
 import libcst as cst
 
 from agnostic.file import File
+from codemods.knowledge.api import lookup
+from codemods.knowledge.guard import has_accelerator
 
 Kind = Literal["device", "type", "default", "value", "text", "report"]
 
@@ -87,6 +89,9 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
         return _default_of(file, call, position) if method in ("get", "pop") else TEXT
     if method == "add_argument" or called.startswith(("click.", "typer.", "dataclasses.")):
         return Slot("default") if keyword in ("default", None) and keyword else TEXT
+    if called.startswith("torch.cuda."):
+        entry = lookup(called)
+        return Slot("device") if entry is not None and entry.to else TEXT
     if called in TAKES_TYPE and (keyword in ("device_type", "device") or (keyword is None and position == 0)):
         return Slot("type")
     if called == "getattr" or (isinstance(call.func, cst.Name) and call.func.value == "getattr"):
@@ -102,9 +107,31 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
         return Slot("device", "" if known else _stranger(file, call))
     if keyword is None and method in METHODS and position == 0:
         return Slot("device")
-    if keyword is None and called.startswith("torch.cuda."):
-        return Slot("device")
-    return Slot("report")
+    if method == "append" and file.source(call.func).lower().endswith("devices.append"):
+        return Slot("value", "it is in a list of devices, which others may compare with a literal")
+    if method.startswith("assert"):
+        return _expected(file, arg)
+    return _parameter(file, call, arg) or Slot("report")
+
+
+def _parameter(file: File, call: cst.Call, arg: cst.Arg) -> Slot | None:
+    """The slot of an argument of a function or class of this file, by the parameter that it fills."""
+    nodes = [binding.node for binding in file.bindings(call.func)] if isinstance(call.func, cst.Name) else []
+    if len(nodes) != 1:
+        return None
+    function, skipped = nodes[0], 0
+    if isinstance(function, cst.ClassDef):
+        methods = [one for one in function.body.body if isinstance(one, cst.FunctionDef) and one.name.value == "__init__"]
+        function, skipped = (methods[0], 1) if methods else (function, 0)
+    if not isinstance(function, cst.FunctionDef):
+        return None
+    position = call.args.index(arg) + skipped
+    parameters = function.params.params
+    if arg.keyword is not None or position >= len(parameters) or not DEVICE_WORD.search(parameters[position].name.value):
+        return None
+    annotation = parameters[position].annotation
+    wants_string = annotation is not None and file.source(annotation.annotation) == "str"
+    return Slot("type" if wants_string else "device", _stranger(file, call))
 
 
 def _stranger(file: File, call: cst.Call) -> str:
@@ -116,7 +143,7 @@ def _default_of(file: File, call: cst.Call, position: int) -> Slot:
     """The fallback of `getattr(args, "device", "cuda")` or `config.get("device", "cuda")`."""
     last = len(call.args) - 1
     name = call.args[last - 1].value if last else None
-    if position == last and isinstance(name, cst.SimpleString) and DEVICE_WORD.search(str(name.evaluated_value)):
+    if position == last and isinstance(name, cst.SimpleString) and DEVICE_WORD.search((file.string(name) or "")):
         return Slot("value", "it is the fallback of a setting; others may compare the setting with a literal")
     return TEXT
 
@@ -126,7 +153,7 @@ def _assigned(file: File, statement: cst.CSTNode, target: cst.BaseExpression) ->
         case cst.Name(name) | cst.Attribute(attr=cst.Name(name)):
             pass
         case cst.Subscript(slice=[cst.SubscriptElement(cst.Index(cst.SimpleString() as key))]):
-            name = str(key.evaluated_value)
+            name = (file.string(key) or "")
         case _:
             return Slot("report")
     if not DEVICE_WORD.search(name):
@@ -147,25 +174,34 @@ def _entry(file: File, element: cst.DictElement) -> Slot:
         return Slot("type")
     if isinstance(above, cst.Assign) and file.source(above.targets[0].target) == "map_location":
         return Slot("type")
-    key = element.key.evaluated_value if isinstance(element.key, cst.SimpleString) else None
-    if isinstance(key, str) and (DEVICE_WORD.search(key) or re.fullmatch(r"(cuda|cpu)(:\d+)?", key)):
+    key = file.string(element.key)
+    if key is not None and (DEVICE_WORD.search(key) or re.fullmatch(r"(cuda|cpu)(:\d+)?", key)):
         return Slot("value", "it is a setting in a dictionary; others may compare it with a literal")
-    return Slot("report")
+    return _expected(file, element)
 
 
 def _element(file: File, element: cst.CSTNode) -> Slot:
     """A member of a list or tuple: left if the list names several kinds of device."""
     listed = file.parent(element)
-    values = {
-        str(one.evaluated_value).partition(":")[0]
-        for one in file.below(listed)
-        if isinstance(one, cst.SimpleString)
-    } if listed is not None else set()  # fmt: skip
-    if len(values & VENDORS - {"cpu"}) > 1:
+    if listed is None or len(_vendors(file, listed)) > 1 or len(_vendors(file, file.statement(listed))) > 1:
         return TEXT
     above = file.parent(listed) if listed is not None else None
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
         return TEXT
     if isinstance(above, cst.Arg) and above.keyword is not None and above.keyword.value in REGISTRY:
         return TEXT
-    return Slot("report")
+    if isinstance(above, cst.Assign) and file.source(above.targets[0].target).lower().endswith("devices"):
+        return Slot("value", "it is in a list of devices, which others may compare with a literal")
+    return _expected(file, element)
+
+
+def _vendors(file: File, node: cst.CSTNode) -> set[str]:
+    """The kinds of accelerator that literals below a node name; of a compound statement, none."""
+    if isinstance(node, cst.BaseCompoundStatement):
+        return set()
+    return {(file.string(one) or "").partition(":")[0] for one in file.below(node)} & VENDORS - {"cpu"}
+
+
+def _expected(file: File, node: cst.CSTNode) -> Slot:
+    """A literal in code that runs with an accelerator only: what a test expects of the device it uses."""
+    return Slot("value", "it must mean the device that is used here") if has_accelerator(file, node) else Slot("report")

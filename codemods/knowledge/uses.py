@@ -28,6 +28,13 @@ def is_reference(file: File, node: cst.CSTNode) -> bool:
 
 def use(file: File, node: cst.Attribute | cst.Name) -> Entry | None:
     """The map's line for what a node names, if the node is the longest that has one and is read."""
+    known = file.facts.setdefault("uses", {})
+    if id(node) not in known:
+        known[id(node)] = _use(file, node)
+    return known[id(node)]
+
+
+def _use(file: File, node: cst.Attribute | cst.Name) -> Entry | None:
     name = file.name(node)
     if name is None or not name.startswith(ROOTS) or not is_reference(file, node):
         return None

@@ -1,0 +1,5 @@
+"""`python -m backend_ref`: the same commands as `torch-agnostic backend`."""
+
+from .cli import backend
+
+backend(prog_name="python -m backend_ref")

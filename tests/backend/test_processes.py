@@ -1,0 +1,116 @@
+"""Forked children, killed ranks, and the end of the interpreter."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+
+
+def test_fork_after_use_is_refused(run_python):
+    program = """
+import multiprocessing, torch
+
+def child(queue):
+    answers = []
+    for action in (torch.neuron.init, lambda: torch.ones(2, device="neuron")):
+        try:
+            action()
+        except RuntimeError as error:
+            answers.append(str(error).splitlines()[0])
+    torch.manual_seed(3)                    # every DataLoader worker does this
+    queue.put((answers, torch.neuron._is_in_bad_fork(), torch.ones(2).sum().item()))
+
+kept = torch.ones(2, device="neuron")
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+process = context.Process(target=child, args=(queue,))
+process.start()
+answers, bad_fork, on_cpu = queue.get(timeout=60)
+process.join()
+print(len(answers), answers[0], bad_fork, on_cpu, kept.sum().item())
+"""
+    message = "Cannot re-initialize neuron in forked subprocess. To use neuron with multiprocessing, "
+    message += "you must use the 'spawn' start method"
+    assert run_python(program).stdout.strip() == f"2 {message} True 2.0 2.0"
+
+
+def test_fork_before_use_is_fine(run_python):
+    program = """
+import os, torch
+pid = os.fork()
+if pid == 0:
+    print(torch.ones(2, device="neuron").sum().item(), flush=True)
+    os._exit(0)
+os.waitpid(pid, 0)
+"""
+    assert run_python(program).stdout.strip() == "2.0"
+
+
+def send_tensor(queue):
+    queue.put(torch.ones(2, device=torch.accelerator.current_accelerator()).cpu())
+
+
+def test_spawned_process_uses_the_device():
+    context = torch.multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=send_tensor, args=(queue,))
+    process.start()
+    assert queue.get(timeout=120).tolist() == [1, 1]
+    process.join()
+    assert process.exitcode == 0
+
+
+RANK = """
+import datetime, os, torch, torch.distributed as dist
+dist.init_process_group("neuron", timeout=datetime.timedelta(seconds=20))
+value = torch.ones(4, device="neuron")
+dist.all_reduce(value)
+print("ready", flush=True)
+try:
+    while True:
+        dist.all_reduce(value)
+except RuntimeError as error:
+    print("error:", str(error).splitlines()[0], flush=True)
+    os._exit(3)
+"""
+
+
+def test_killed_rank_ends_the_other_with_an_error(free_port):
+    before = set(os.listdir("/dev/shm"))
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK],
+            env={
+                **os.environ,
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": "2",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(free_port),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for rank in ranks:
+        assert rank.stdout.readline().strip() == "ready"
+    os.kill(ranks[1].pid, signal.SIGKILL)
+    output, _ = ranks[0].communicate(timeout=60)
+    ranks[1].communicate()
+    assert ranks[0].returncode == 3
+    assert output.startswith("error:")
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+@pytest.fixture
+def free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

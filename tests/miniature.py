@@ -1,0 +1,71 @@
+"""The miniature projects: what they are, a rewritten copy of them, and how they are run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from agnostic.proof.program import Run, record
+
+HERE = Path(__file__).resolve().parent / "projects"
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""The models are so small that more threads only wait for each other."""
+TIMEOUT = 300
+
+
+@dataclass(frozen=True)
+class Project:
+    """One folder of `tests/projects`, as its `project.toml` describes it."""
+
+    name: str
+    about: str
+    command: tuple[str, ...]
+    before: str
+    rtol: float
+    why: str = ""
+    processes: int = 1
+    needs: tuple[str, ...] = ()
+    not_on: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """Lines of Python."""
+        return sum(len(path.read_text().splitlines()) for path in (HERE / self.name).rglob("*.py"))
+
+    def missing(self) -> str:
+        """What the project needs and this environment has not."""
+        return ", ".join(name for name in self.needs if find_spec(name) is None)
+
+    def run(self, root: Path, device: str, **more: str) -> Run:
+        """Run the copy of the project below `root` with the recorder in it."""
+        extra = {**ONE_THREAD, **more}
+        if "accelerate" in self.needs and device == "neuron":
+            extra["PYTHONPATH"] = str(HERE / "shims")
+        return record(self.command, device, self.processes, TIMEOUT, extra, root / self.name)
+
+
+@cache
+def projects() -> dict[str, Project]:
+    """All projects by name."""
+    found = {}
+    for path in sorted(HERE.glob("*/project.toml")):
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table["not_on"] = tuple(table.pop("not_on", {}).items())
+        lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
+        found[path.parent.name] = Project(path.parent.name, **{**table, **lists})
+    return found
+
+
+def rewrite(root: Path) -> Path:
+    """Copy all projects to `root` and let the command rewrite the copy; nothing is edited by hand."""
+    shutil.copytree(HERE, root, ignore=shutil.ignore_patterns("__pycache__", "*.xml", "*.json"), dirs_exist_ok=True)
+    fix = ["fix", "--apply", "--unsafe-fixes", "."]
+    result = subprocess.run([sys.executable, "-m", "agnostic", *fix], cwd=root, capture_output=True, text=True)
+    assert result.returncode in (0, 1), result.stderr
+    return root
