@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import IDENTITY, Repository
+from repositories import IDENTITY, Repository
 
 AUTHOR = ("--author", "A Person <person@example.com>")
 FILES = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import IDENTITY, Repository
+from repositories import IDENTITY, Repository
 
 SOURCE = (
     "import torch\n\n\ndef run():\n    torch.cuda.synchronize()\n    return torch.ones(2, device='cuda')\n"

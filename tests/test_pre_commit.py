@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Repository
+from repositories import Repository
 
 ROOT = Path(__file__).parent.parent
 LOCKED = "import torch\n\ntorch.cuda.synchronize()\n"
