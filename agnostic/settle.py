@@ -133,6 +133,10 @@ def _is_entry(edit: Edit) -> bool:
     return edit.start == edit.end and (edit.text.startswith(",") or edit.text.rstrip().endswith(","))
 
 
+def _is_import(edit: Edit) -> bool:
+    return edit.text.startswith(("import ", "from "))
+
+
 def _is_line(edit: Edit) -> bool:
     """Whether an insertion is a line of its own."""
     return edit.start == edit.end and edit.text.rstrip(" \t").endswith(("\n", "\r"))
@@ -159,9 +163,9 @@ def _touches(taken: list[Edit], edit: Edit) -> bool:
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """The text with edits that do not touch each other applied."""
+    """The text with edits that do not touch each other applied; at the same place, imports come first."""
     pieces, position = [], 0
-    for edit in sorted(edits):
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end, not _is_import(edit), edit.text)):
         pieces += text[position : edit.start], edit.text
         position = edit.end
     return "".join([*pieces, text[position:]])

@@ -43,7 +43,7 @@ FLAG = "without an accelerator it raises here, not at the first use"
 @rule("AGN301", "cuda")
 def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
     arms = _arms(file, choice)
-    if arms is None:
+    if arms is None or (isinstance(arms[0], cst.Integer) and not isinstance(choice.test, cst.Call)):
         return
     cuda, cpu = arms
     torch, imports = root(file, choice)
@@ -113,6 +113,8 @@ def _device(file: File, node: cst.BaseExpression) -> bool:
     match node:
         case cst.FormattedString(parts=[cst.FormattedStringText("cuda:"), *_]):
             return True
+        case cst.Integer("0"):  # means the accelerator already, but a project's own word is clearer
+            return bool(file.profile.device)
         case cst.Call(args=[cst.Arg(value=value), *_], func=func) if file.name(func) == "torch.device":
             return _device(file, value)
     return re.fullmatch(r"cuda(:\d+)?", _constant(file, node) or "") is not None
@@ -133,6 +135,8 @@ def _index(cuda: cst.BaseExpression) -> str | None:
         case cst.SimpleString():
             found = re.search(r":(\d+)", cuda.value)
             return found[1] if found else None
+        case cst.Integer(number):
+            return number
         case cst.Call(args=[cst.Arg(value=value)]):
             return _index(value)
     return ""

@@ -66,7 +66,7 @@ def profiles() -> dict[str, Profile]:
 
 
 def profile(file: File) -> Profile:
-    """The profile that the settings name; for `auto`, the first that knows the file, else the generic one.
+    """The profile that the settings name; for `auto`, the one that most speaks for, else the generic one.
 
     Raises ConfigError for a name that is no profile.
     """
@@ -76,23 +76,22 @@ def profile(file: File) -> Profile:
             raise ConfigError(f"there is no profile `{wanted}`; there are {', '.join(sorted(profiles()))}")
         return profiles()[wanted]
     path = file.path.as_posix()
-    for one in profiles().values():
-        if _belongs(one, file) and re.search(one.path, path):
-            return one
-    return profiles()["generic"]
+    found = [(_belongs(one, file), one) for one in profiles().values() if re.search(one.path, path)]
+    score, best = max(found, key=lambda pair: pair[0])
+    return best if score else profiles()["generic"]
 
 
-def _belongs(profile: Profile, file: File) -> bool:
-    """Whether a file is part of a project, and not the one that defines the project's words."""
+def _belongs(profile: Profile, file: File) -> int:
+    """How much speaks for a file being part of a project, and not the one that defines the project's words."""
     where = file.path.with_suffix("").as_posix()
     if any(where.endswith(module.replace(".", "/")) for module in profile.imports.values()):
-        return False
+        return 0
+    score = 2 * bool(profile.text and re.search(profile.text, file.text, re.MULTILINE))
     for package in profile.packages:
-        if f"/{package}/" in f"/{file.path.as_posix()}":
-            return True
-        if package in file.text and re.search(rf"^[ \t]*(?:from|import) {package}\b", file.text, re.MULTILINE):
-            return True
-    return bool(profile.text) and re.search(profile.text, file.text, re.MULTILINE) is not None
+        score += 100 * (f"/{package}/" in f"/{where}")
+        if package in file.text:
+            score += len(re.findall(rf"^[ \t]*(?:from|import) {package}\b", file.text, re.MULTILINE))
+    return score
 
 
 def guess(file: File, words: str) -> str:
