@@ -1,11 +1,12 @@
 """Make the series of every recipe, put each to the test, and print the table.
 
-    python patches/table.py SOURCES [NAME ...] [--record]
+    python -m patches.table SOURCES [NAME ...] [--record]
 
-SOURCES has a folder for each project, called as its distribution, that holds the unpacked source. For each recipe: the
-series is made twice and must be the same bytes; it is applied with `git am` to a fresh repository that holds the base;
-every Python file that a commit changes must compile; the tree must be that of `fix --apply` with the same rules.
-`--record` writes figures.json and STATUS.md, which `--status` writes from figures.json alone.
+SOURCES has a folder for each project, called as its distribution, that holds the unpacked source. For each
+recipe: the series is made twice and must be the same bytes; it is applied with `git am` to a fresh repository
+that holds the base; every Python file that a commit changes must compile; the tree must be that of
+`fix --apply` with the same rules. `--record` writes figures.json and STATUS.md, which `--status` writes from
+figures.json alone.
 """
 
 from __future__ import annotations
@@ -20,15 +21,13 @@ from pathlib import Path
 
 import click
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
 from agnostic.commands.patch import Wanted, base_of, make_series
 from agnostic.config import ConfigError
 from agnostic.patch.figures import REASONS
 from agnostic.patch.recipe import FIGURES, Recipe, read
 from agnostic.patch.write import Person
 
+HERE = Path(__file__).resolve().parent
 AUTHOR = Person("torch-agnostic", "draft@example.org")
 STATUS = HERE / "STATUS.md"
 CHECKS = {
@@ -123,8 +122,8 @@ def row(name: str, one: dict) -> str:
     """A line of the table."""
     marks = " | ".join("yes" if one["checks"][check] else "NO" for check in CHECKS)
     return (
-        f"| {name} | {one['version']} | {one['commits']} | {one['files']} | +{one['added']} -{one['removed']} "
-        f"| {one['before']} | {one['after']} | {marks} |"
+        f"| {name} | {one['version']} | {one['commits']} | {one['files']} "
+        f"| +{one['added']} -{one['removed']} | {one['before']} | {one['after']} | {marks} |"
     )
 
 
@@ -135,16 +134,16 @@ def status(figures: dict[str, dict]) -> str:
     lines = [
         "# What the recipes give",
         "",
-        "Written by `python patches/table.py SOURCES --record`; do not edit. Safe fixes only. Each series is a draft "
-        "for a person to review and send; none has been sent, and none was run on a device by this command.",
+        "Written by `python -m patches.table SOURCES --record`; do not edit. Safe fixes only. Each series is a "
+        "draft for a person to review and send. None was run on a device by this command.",
         "",
         f"| {' | '.join(heads)} |",
         f"|{'---|' * len(heads)}",
         *(row(name, one) for name, one in sorted(figures.items())),
         "",
         *(f"- *{name}*: {text}." for name, text in CHECKS.items()),
-        "- The gate is part of making a series: every file of every commit compiles, uses no new undefined name, names "
-        "no function that the oldest torch lacks, and has no new finding.",
+        "- The gate is part of making a series: every file of every commit compiles, uses no new undefined name, "
+        "names no function that the oldest torch lacks, and has no new finding.",
         "",
         "## Findings that are left, by reason",
         "",
@@ -161,7 +160,7 @@ def status(figures: dict[str, dict]) -> str:
 
 
 def source_of(sources: Path, recipe: Recipe) -> Path | None:
-    """The folder that holds the packages of a recipe; `NAME` or `NAME/NAME-VERSION` below the sources, or they."""
+    """The folder with the packages of a recipe: `NAME` or `NAME/NAME-VERSION` below the sources, or they."""
     home = sources / recipe.pypi
     for folder in (home, *sorted(home.glob(f"{recipe.pypi}-*")), sources):
         if all((folder / package).is_dir() for package in recipe.packages):
