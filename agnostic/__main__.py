@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 
@@ -25,8 +26,10 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="torch-agnostic")
-def torch_agnostic() -> None:
+@click.pass_context
+def torch_agnostic(context: click.Context) -> None:
     """Find CUDA lock-in in PyTorch code and rewrite it to the device-generic API."""
+    context.color = False if os.environ.get("NO_COLOR") else None
 
 
 def main() -> None:
@@ -35,13 +38,23 @@ def main() -> None:
 
     try:
         sys.exit(torch_agnostic(prog_name="torch-agnostic", standalone_mode=False))
-    except (click.ClickException, ConfigError) as error:
-        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"torch-agnostic: {message}", err=True)
-        sys.exit(2)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+    except click.ClickException as error:
+        click.echo(f"torch-agnostic: {error.format_message()}", err=True)
+    except ConfigError as error:
+        click.echo(f"torch-agnostic: {error}", err=True)
     except click.Abort:
         click.echo("torch-agnostic: interrupted", err=True)
         sys.exit(130)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        if os.environ.get("TORCH_AGNOSTIC_TRACEBACK"):
+            raise
+        hint = "set TORCH_AGNOSTIC_TRACEBACK=1 for the traceback, and please report it"
+        click.echo(f"torch-agnostic: internal error: {type(error).__name__}: {error}; {hint}", err=True)
+    sys.exit(2)
 
 
 if __name__ == "__main__":

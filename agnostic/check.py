@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agnostic.config import Settings
-from agnostic.rule import Edit, Finding, Rule, Ruleset, load
+from agnostic.rule import Edit, Finding, Rule, Ruleset, declared, load, shortest
 from agnostic.settle import Candidate, settle
 from agnostic.suppress import Suppression, suppressions
 
@@ -85,25 +84,26 @@ def read(path: Path, data: bytes) -> Source:
 
 
 @cache
-def _screen(tokens: tuple[str, ...]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(re.escape(token.encode()) for token in tokens))
+def _screen() -> tuple[bytes, ...]:
+    return tuple(token.encode() for token in shortest(token for one in declared().values() for token in one))
 
 
-def may_concern(data: bytes, ruleset: Ruleset) -> bool:
-    """Whether the file holds a token of any rule; a file without one is done."""
-    return _screen(ruleset.tokens).search(data) is not None or b"agnostic:" in data
+def may_concern(data: bytes) -> bool:
+    """Whether a file holds a token of any rule, or a comment for us; a file without is done."""
+    return any(token in data for token in _screen()) or b"agnostic:" in data
 
 
-def check_bytes(path: Path, data: bytes, settings: Settings, whole: bool = False) -> list[Diagnostic]:
+def check_bytes(
+    path: Path, data: bytes, settings: Settings, whole: bool = False, consulted: set[Path] | None = None
+) -> list[Diagnostic]:
     """Everything there is to say about a file. Never raises for what the file contains."""
-    ruleset = load()
-    if not may_concern(data, ruleset):
+    if not may_concern(data):
         return []
     try:
         source = read(path, data)
     except (SyntaxError, ValueError, LookupError) as error:
         return [unreadable(path, str(error))]
-    return check_text(path, source.text, settings, whole)[0]
+    return check_text(path, source.text, settings, whole, consulted=consulted)[0]
 
 
 def unreadable(path: Path, why: str) -> Diagnostic:
@@ -123,11 +123,13 @@ def check_text(
     whole: bool = False,
     unsafe: bool = True,
     refused: Mapping[tuple[str, ...], str] = MappingProxyType({}),
+    consulted: set[Path] | None = None,
 ) -> tuple[list[Diagnostic], list[Candidate]]:
     """The diagnostics of a text, and the candidates for fixing that stand behind them.
 
     With `unsafe` false, fixes that are unsafe stay, and those that go together with them. `refused` says why
     candidates with certain keys stay. `whole` parses the text without the mask; the result is the same.
+    `consulted` receives the other files that the result depends on.
     """
     from agnostic.file import File, Unreadable  # loads libcst
 
@@ -135,6 +137,8 @@ def check_text(
     try:
         file = File(text, path, ruleset, settings, whole)
         found = [(file.span(finding.node), rule, finding) for rule, finding in _walk(file, ruleset)]
+        if consulted is not None:
+            consulted |= file.consulted
     except (Unreadable, RecursionError) as error:
         return [unreadable(path, str(error))], []
     found.sort(key=lambda one: (one[0], one[1].code))

@@ -108,11 +108,16 @@ def find_root(start: Path) -> tuple[Path, Path | None]:
     start = start.absolute()
     for folder in (start, *start.parents) if start.is_dir() else start.parents:
         candidate = folder / "pyproject.toml"
-        if candidate.is_file() and "torch-agnostic" in _table(candidate).get("tool", {}):
+        if has_table(candidate):
             return folder, candidate
         if (folder / ".git").exists():
             return folder, None
     return (start if start.is_dir() else start.parent), None
+
+
+def has_table(path: Path) -> bool:
+    """Whether a pyproject.toml configures this tool."""
+    return path.is_file() and "torch-agnostic" in _table(path).get("tool", {})
 
 
 def _table(path: Path) -> dict[str, Any]:
@@ -136,6 +141,10 @@ def load(start: Path, config: Path | None = None, **overrides: Any) -> Settings:
     return replace(settings, **given)
 
 
+def _is_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
 def _read(table: dict[str, Any], settings: Settings, path: Path) -> Settings:
     known = {item.name.replace("_", "-"): item for item in fields(Settings) if item.name != "root"}
     values: dict[str, Any] = {}
@@ -146,14 +155,19 @@ def _read(table: dict[str, Any], settings: Settings, path: Path) -> Settings:
             raise ConfigError(f"{path}: unknown key `{key}` in [tool.torch-agnostic]{hint}")
         default = getattr(settings, known[key].name)
         match default, value:
-            case tuple(), list() if all(isinstance(item, str) for item in value):
+            case tuple(), list() if _is_strings(value):
                 values[known[key].name] = tuple(value)
-            case dict(), dict():
+            case dict(), dict() if all(_is_strings(codes) for codes in value.values()):
                 values[known[key].name] = {name: tuple(codes) for name, codes in value.items()}
             case (str(), str()) | (bool(), bool()):
                 values[known[key].name] = value
             case _:
-                wanted = {tuple: "a list of strings", dict: "a table", str: "a string", bool: "true or false"}
+                wanted = {
+                    tuple: "a list of strings",
+                    dict: "a table of lists of strings",
+                    str: "a string",
+                    bool: "true or false",
+                }
                 raise ConfigError(f"{path}: `{key}` must be {wanted[type(default)]}")
     settings = replace(settings, **values)
     if settings.target_torch != "auto":

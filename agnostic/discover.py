@@ -7,8 +7,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from agnostic.config import Settings
-
 SUFFIXES = (".py", ".pyi")
 SKIPPED = {
     ".git", ".hg", ".svn", ".venv", "venv", "env", "__pycache__", "node_modules", ".tox", ".nox",
@@ -17,20 +15,14 @@ SKIPPED = {
 """Folders never looked into unless named on the command line."""
 
 
-def discover(path: Path, settings: Settings, force_exclude: bool = False) -> Iterator[Path]:
-    """The Python files below a path, or the path itself; sorted.
+def discover(folder: Path) -> list[Path]:
+    """The Python files below a folder, sorted: in a git checkout those that git tracks or would track.
 
-    Inside a git checkout those that git tracks or would track; a file named explicitly is always meant,
-    unless `force_exclude` says that the excludes count for it too.
+    Links are left out: what they lead to is looked at where it stands.
     """
-    if path.is_file():
-        if not (force_exclude and settings.excludes(path)):
-            yield path
-        return
-    found = _from_git(path)
-    for file in sorted(_walk(path) if found is None else found):
-        if file.suffix in SUFFIXES and not settings.excludes(file):
-            yield file
+    found = _from_git(folder)
+    listed = _walk(folder) if found is None else found
+    return sorted(file for file in listed if file.is_file() and not file.is_symlink())
 
 
 def _from_git(folder: Path) -> list[Path] | None:
@@ -47,12 +39,10 @@ def _from_git(folder: Path) -> list[Path] | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     names = dict.fromkeys(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
-    files = [folder / name for name in names if name.endswith(SUFFIXES)]
-    files = [file for file in files if file.is_file() and not file.is_symlink()]
-    return files or None
+    return [folder / name for name in names if name.endswith(SUFFIXES)] or None
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED)
+        folders[:] = [name for name in folders if name not in SKIPPED]
         yield from (Path(root, name) for name in files if name.endswith(SUFFIXES))

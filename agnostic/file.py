@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import bisect
+import io
 import re
+import tokenize
 import warnings
 from collections.abc import Iterator
 from functools import cached_property
@@ -45,7 +47,7 @@ class File:
         """The offset at which each line begins."""
         rows = triggers(lines, ruleset.tokens, ruleset.packages, ruleset.evidence)
         masked, kept = mask(lines, self.ast, rows)
-        _refuse_deep(self.ast.body if whole else kept)
+        _refuse_deep(text, self.ast.body if whole else kept)
         try:
             self.tree = Tree(text if whole else masked, self.lines)
         except (cst.ParserSyntaxError, RecursionError) as error:
@@ -53,6 +55,8 @@ class File:
         self.names = Names(self.tree)
         self.facts: dict[str, Any] = {}
         """What rules have worked out about the whole file, by a name of their own."""
+        self.consulted: set[Path] = set()
+        """Other files that rules have asked for, whether they exist or not."""
         self._strings: dict[int, str | None] = {}
         self._claimed: set[int] = set()
 
@@ -85,6 +89,14 @@ class File:
             value = node.evaluated_value
             self._strings[id(node)] = value if isinstance(value, str) else None
         return self._strings[id(node)]
+
+    def other(self, path: Path) -> str | None:
+        """The text of another file of the project; None if there is none to read."""
+        self.consulted.add(path)
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return None
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         return self.names.bindings(name)
@@ -259,13 +271,30 @@ def _parse(text: str) -> ast.Module:
         raise Unreadable(f"Python cannot parse it: {error or 'too deeply nested'}") from None
 
 
-def _refuse_deep(statements: list[ast.stmt]) -> None:
+def _refuse_deep(text: str, statements: list[ast.stmt]) -> None:
     """Raises Unreadable for what would overflow the stack of the parser, which no one could catch."""
     todo: list[tuple[ast.AST, int]] = [(statement, 0) for statement in statements]
     while todo:
         node, depth = todo.pop()
+        match node:
+            case ast.BoolOp(values=values):  # `a and b and c` is flat here, and nested in libcst
+                depth += len(values)
+            case ast.Constant(value=str() | bytes()) | ast.JoinedStr():
+                depth += _parts(text, node)
         if depth > DEPTH:
             raise Unreadable(f"line {getattr(node, 'lineno', '?')} is nested more than {DEPTH} levels deep")
         for child in ast.iter_child_nodes(node):
+            # An `elif` is a statement in the `orelse` of another.
             if not isinstance(child, ast.stmt) or (isinstance(node, ast.If) and [child] == node.orelse):
                 todo.append((child, depth + 1))
+
+
+def _parts(text: str, node: ast.Constant | ast.JoinedStr) -> int:
+    """How many literals are joined to one by standing next to each other, as far as that matters."""
+    if (node.end_col_offset or 0) - node.col_offset < DEPTH and node.end_lineno == node.lineno:
+        return 0
+    source = ast.get_source_segment(text, node) or ""
+    if source.count('"') + source.count("'") < 2 * DEPTH:
+        return 0
+    tokens = tokenize.generate_tokens(io.StringIO(f"({source})").readline)
+    return sum(token.type == tokenize.STRING for token in tokens)

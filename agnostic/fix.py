@@ -69,7 +69,7 @@ def fix_bytes(
 
     `choose` picks the groups of each round from the candidates; another one can fix a part of the file.
     """
-    if not may_concern(data, load()):
+    if not may_concern(data):
         return Fixed(path, data, data, (), ())
     try:
         source = read(path, data)

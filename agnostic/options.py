@@ -73,6 +73,7 @@ def settings_for(start: Path, select: str | None, ignore: str | None, **given: A
     options = ("target_torch", "profile", "assume_accelerator", "exclude")
     settings = config.load(start, given.get("config"), **codes, **{name: given.get(name) for name in options})
     _refuse_unknown(settings)
+    config.version(settings.target_torch if settings.target_torch != "auto" else config.DEFAULT_TARGET_TORCH)
     return settings
 
 
@@ -88,22 +89,42 @@ def _refuse_unknown(settings: Settings) -> None:
     }
     if prefixes - {"ALL"}:
         from agnostic.check import ENGINE_RULES
-        from agnostic.rule import load
+        from agnostic.rule import declared
 
-        known = [*ENGINE_RULES, *load().rules]
+        known = [*ENGINE_RULES, *declared()]
         for prefix in sorted(prefixes - {"ALL"}):
             if not any(code.startswith(prefix) for code in known):
                 raise ConfigError(f"there is no rule `{prefix}`; see them all with `torch-agnostic rule`")
 
 
 def files(paths: tuple[Path, ...], **given: Any) -> Iterator[tuple[Path, Settings]]:
-    """Each file to look at with its settings. Raises ConfigError for a path that does not exist."""
+    """Each file to look at with the settings of the nearest configuration.
+
+    A file that is named is always meant, unless `--force-exclude` says that the excludes count for it too.
+    Raises ConfigError for a path that does not exist.
+    """
     seen = set()
     for path in paths or (Path("."),):
         if not path.exists():
             raise ConfigError(f"no such file or folder: {path}")
         settings = settings_for(path, **given)
-        for file in discover(path, settings, given.get("force_exclude") or False):
-            if file not in seen:
-                seen.add(file)
-                yield file, settings
+        known = {settings.root: settings}
+        for file in [path] if path.is_file() else discover(path):
+            if file in seen:
+                continue
+            seen.add(file)
+            nearest = settings if given.get("config") else _nearest(file.absolute().parent, known, given)
+            if not nearest.excludes(file) or (path.is_file() and not given.get("force_exclude")):
+                yield file, nearest
+
+
+def _nearest(folder: Path, known: dict[Path, Settings], given: dict[str, Any]) -> Settings:
+    """The settings of a folder: those of a configuration in it, or of the folder above."""
+    if folder not in known:
+        if config.has_table(folder / "pyproject.toml"):
+            known[folder] = settings_for(folder, **given)
+        elif folder.parent == folder:
+            known[folder] = next(iter(known.values()))
+        else:
+            known[folder] = _nearest(folder.parent, known, given)
+    return known[folder]

@@ -1,26 +1,17 @@
-"""How findings are written: text for people, JSON in ruff's shape for programs."""
+"""How findings are written: for people here, for programs in `formats`."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from agnostic.check import Diagnostic, Place
+from agnostic import formats
+from agnostic.check import Diagnostic, read
+from agnostic.formats import shown
 
-URL = "https://github.com/torch-agnostic/torch-agnostic#"
-
-
-def shown(path: Path) -> str:
-    """The path as a person would type it."""
-    try:
-        return os.path.relpath(path)
-    except ValueError:
-        return str(path)
+__all__ = ["FORMATS", "concise", "full", "shown"]
 
 
 def concise(diagnostics: Sequence[Diagnostic]) -> str:
@@ -44,14 +35,7 @@ def full(diagnostics: Sequence[Diagnostic]) -> str:
         pieces.append(_line(one) + "\n")
         lines = sources[one.path]
         if 0 < one.start.row <= len(lines):
-            line = lines[one.start.row - 1].rstrip("\r\n")
-            end = one.end.column if one.end.row == one.start.row else len(line) + 1
-            width = max(1, end - one.start.column)
-            indent = "".join("\t" if char == "\t" else " " for char in line[: one.start.column - 1])
-            gutter = len(str(one.start.row))
-            pieces.append(
-                f" {one.start.row} | {line}\n {' ' * gutter} | {indent}{click.style('^' * width, fg='red')}\n"
-            )
+            pieces.append(_excerpt(one, lines[one.start.row - 1]))
         if one.stays:
             pieces.append(f"   = left: {one.stays}\n")
         elif one.unsafe:
@@ -60,51 +44,31 @@ def full(diagnostics: Sequence[Diagnostic]) -> str:
     return "".join(pieces)
 
 
+def _excerpt(one: Diagnostic, line: str) -> str:
+    """The line of a finding with a mark below it."""
+    end = one.end.column if one.end.row == one.start.row else len(line) + 1
+    marks = click.style("^" * max(1, end - one.start.column), fg="red")
+    indent = "".join("\t" if char == "\t" else " " for char in line[: one.start.column - 1])
+    gutter = " " * len(str(one.start.row))
+    return f" {one.start.row} | {line}\n {gutter} | {indent}{marks}\n"
+
+
 def _source_lines(path: Path) -> list[str]:
-    from agnostic.check import read
+    from agnostic.mask import NEWLINE
 
     try:
-        return read(path, path.read_bytes()).text.splitlines(keepends=True)
+        return NEWLINE.split(read(path, path.read_bytes()).text)
     except (OSError, ValueError, SyntaxError, LookupError):
         return []
-
-
-def as_json(diagnostics: Sequence[Diagnostic]) -> str:
-    """A list in ruff's shape, so that its readers work."""
-    return json.dumps([_record(one) for one in diagnostics], indent=2, ensure_ascii=False) + "\n"
-
-
-def _record(one: Diagnostic) -> dict[str, Any]:
-    fix = None
-    if one.applicability:
-        fix = {
-            "applicability": one.applicability,
-            "message": one.message,
-            "reason": one.unsafe or None,
-            "edits": [
-                {"content": edit.text, "location": _place(start), "end_location": _place(end)}
-                for edit, start, end in one.edits
-            ],
-        }
-    return {
-        "code": one.code,
-        "name": one.name,
-        "filename": str(one.path.absolute()),
-        "cell": None,
-        "message": one.message + (f" (left: {one.stays})" if one.stays else ""),
-        "url": f"{URL}{one.code.lower()}-{one.name}",
-        "location": _place(one.start),
-        "end_location": _place(one.end),
-        "fix": fix,
-    }
-
-
-def _place(place: Place) -> dict[str, int]:
-    return {"row": place.row, "column": place.column}
 
 
 FORMATS: dict[str, Callable[[Sequence[Diagnostic]], str]] = {
     "full": full,
     "concise": concise,
-    "json": as_json,
+    "json": formats.as_json,
+    "sarif": formats.sarif,
+    "github": formats.github,
+    "gitlab": formats.gitlab,
+    "junit": formats.junit,
+    "lintrunner": formats.lintrunner,
 }

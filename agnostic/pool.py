@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from agnostic.config import ConfigError
+
 Result = TypeVar("Result")
 Work = Callable[[Path], Result]
 
@@ -64,6 +66,8 @@ def _here(work: Work[Result], paths: Sequence[Path]) -> Iterator[Result | Failur
 def _guarded(work: Work[Result], path: Path) -> Result | Failure:
     try:
         return work(path)
+    except ConfigError:
+        raise  # not the file's fault; it ends the run
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 import inspect
 import pkgutil
+import re
 import typing
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-
-import libcst as cst
+from pathlib import Path
 
 if typing.TYPE_CHECKING:
+    import libcst as cst
+
     from agnostic.file import File
 
 Span = tuple[int, int]
@@ -69,7 +73,8 @@ def rule(code: str, *tokens: str) -> Callable[[Callable], Callable]:
     """Register the decorated function as the rule of its file.
 
     Its first annotation says which nodes it is shown. `tokens` are strings of which a file must hold one
-    for the rule to find anything; everything that skips text without parsing it derives from them.
+    for the rule to find anything; everything that skips text without parsing it derives from them. They are
+    written as literals, because they are read without importing the rule.
     """
 
     def register(check: Callable) -> Callable:
@@ -108,11 +113,39 @@ class Ruleset:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The rules' tokens, without those that another one is part of."""
-        given = {token for rule in self.rules.values() for token in rule.tokens}
-        return tuple(
-            sorted(token for token in given if not any(one in token for one in given if one != token))
-        )
+        """The strings of which a file must hold one for any rule to find anything."""
+        return shortest(token for rule in self.rules.values() for token in rule.tokens)
+
+
+def folder(package: str) -> Path:
+    """Where the files of a package are, which is not imported for that."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0])
+
+
+_DECORATOR = re.compile(r"^@rule\((.*?)\)[^\n]*\n^def ", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def declared(package: str = "codemods") -> dict[str, tuple[str, ...]]:
+    """The tokens of each rule by its code, read from the files without importing them.
+
+    Most files hold no token, and a run over such files need not wait for libcst.
+    """
+    found = {}
+    for path in sorted(folder(package).glob("*.py")):
+        for arguments in _DECORATOR.findall(path.read_text(encoding="utf-8")):
+            code, *tokens = ast.literal_eval(f"({arguments},)")
+            found[code] = tuple(tokens)
+    return found
+
+
+def shortest(tokens: Iterable[str]) -> tuple[str, ...]:
+    """Sorted tokens without those that another one is part of."""
+    given = set(tokens)
+    return tuple(sorted(token for token in given if not any(one in token and one != token for one in given)))
 
 
 @cache

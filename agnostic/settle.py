@@ -111,7 +111,7 @@ def choose(candidates: Sequence[Candidate]) -> list[set[int]]:
 
 
 def is_sound(edits: Sequence[Edit]) -> bool:
-    """Whether sorted edits of one group do not touch each other; lines at the same place follow each other."""
+    """Whether sorted edits of one group do not touch; lines at the same place follow each other."""
     reaching: Edit | None = None  # the one that ends last so far
     for edit in edits:
         if reaching is not None and touch(reaching, edit) and not (_is_line(reaching) and _is_line(edit)):

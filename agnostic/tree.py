@@ -154,7 +154,7 @@ def _gaps(text: str, written: str) -> dict[int, tuple[int, int]]:
     lines = zip(text.split("\n"), written.split("\n"), strict=False)
     for number, (line, copy) in enumerate(lines):
         if line != copy:
-            at = len(os.path.commonprefix([line, copy]))
+            at = len(os.path.commonprefix([line, copy]))  # noqa: RUF071
             width = len(line) - len(copy)
             if width < 0 or line[at + width :] != copy[at:] or line[at : at + width].strip():
                 raise Unreadable(f"the parser does not reproduce line {number + 1} exactly")

@@ -23,6 +23,7 @@ attribute.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -34,6 +35,7 @@ from codemods.knowledge.guard import leaves
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, is_reference
 
+SKIPS = re.compile(r"(skipif|skipIf|skipUnless)$")
 AWAY = "the answer is used elsewhere, where it may stand for CUDA itself"
 
 
@@ -77,7 +79,11 @@ def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.C
                 return _kept(file, above, name)
             case cst.Return() | cst.Assign() | cst.AnnAssign() | cst.DictElement():
                 return AWAY, (above,)
-            case cst.Arg() | cst.FormattedStringExpression():
+            case cst.Arg():
+                call = file.parent(above)
+                if not isinstance(call, cst.Call) or not SKIPS.search(file.source(call.func)):
+                    return "", (above,)
+            case cst.FormattedStringExpression():
                 return "", (above,)
             case cst.BaseSmallStatement() | cst.BaseCompoundStatement():
                 return "", ()
@@ -86,12 +92,17 @@ def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.C
 
 
 def _classes(file: File, body: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The classes of this file that a branch makes objects of: a guard for a CUDA-only class is one for CUDA."""
-    for node in file.below(body):
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-            for binding in file.bindings(node.func):
-                if isinstance(binding.node, cst.ClassDef) and not file.inside(body, binding.node):
-                    yield binding.node
+    """The classes of this file that a branch makes objects of: a guard for a CUDA-only class is one for CUDA.
+
+    The branch is read as text, since a statement without CUDA in it is not parsed.
+    """
+    start, end = file.span(body)
+    rows = range(file.line_at(start), file.line_at(max(start, end - 1)) + 1)
+    called = {name for row in rows for name in re.findall(r"\b([A-Z]\w+)\(", file.text_of_line(row))}
+    for name in sorted(called):
+        for binding in file.names.bound_in(file.module).get(name, ()):
+            if isinstance(binding.node, cst.ClassDef) and not file.inside(body, binding.node):
+                yield binding.node
 
 
 def _rest(file: File, statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
@@ -104,7 +115,9 @@ def _rest(file: File, statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
 
 
 def _kept(file: File, statement: cst.Assign, name: cst.Name) -> tuple[str, tuple[cst.CSTNode, ...]]:
-    """Everything that a variable with the answer decides."""
+    """Everything that a variable with the answer decides, be it the answer or a mark that skips tests by it."""
+    if name.value == "pytestmark":
+        return "", (file.module,)
     depends: list[cst.CSTNode] = [statement]
     unsafe = ""
     home = next(file.names.visible(name), file.module)

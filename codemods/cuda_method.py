@@ -51,7 +51,7 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.device import INDEX, device_at
 from codemods.knowledge.guard import is_not_none
-from codemods.knowledge.receiver import is_foreign
+from codemods.knowledge.receiver import is_foreign, own_class
 from codemods.knowledge.uses import argument, has_star
 
 KEYWORDS = {"device", "non_blocking", "memory_format"}
@@ -70,6 +70,9 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         return
     if has_star(call):
         yield Finding(call, "`.cuda()` works on CUDA only; its arguments are not visible here, use `.to(device)`")
+        return
+    if name := own_class(file, receiver):
+        yield Finding(call, f"`.cuda()` works on CUDA only; this may be a `{name}`, which has no `to`")
         return
     device = device_at(file, call)
     index = argument(call, 0, "device")

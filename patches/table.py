@@ -134,16 +134,16 @@ def status(figures: dict[str, dict]) -> str:
     lines = [
         "# What the recipes give",
         "",
-        "Written by `python -m patches.table SOURCES --record`; do not edit. Safe fixes only. Each series is a "
-        "draft for a person to review and send. None was run on a device by this command.",
+        "Written by `python -m patches.table SOURCES --record`; do not edit. Safe fixes only. Each series is "
+        "a draft for a person to review and send. None was run on a device by this command.",
         "",
         f"| {' | '.join(heads)} |",
         f"|{'---|' * len(heads)}",
         *(row(name, one) for name, one in sorted(figures.items())),
         "",
         *(f"- *{name}*: {text}." for name, text in CHECKS.items()),
-        "- The gate is part of making a series: every file of every commit compiles, uses no new undefined name, "
-        "names no function that the oldest torch lacks, and has no new finding.",
+        "- The gate is part of making a series: every file of every commit compiles, uses no new undefined "
+        "name, names no function that the oldest torch lacks, and has no new finding.",
         "",
         "## Findings that are left, by reason",
         "",
@@ -160,7 +160,7 @@ def status(figures: dict[str, dict]) -> str:
 
 
 def source_of(sources: Path, recipe: Recipe) -> Path | None:
-    """The folder with the packages of a recipe: `NAME` or `NAME/NAME-VERSION` below the sources, or they."""
+    """The folder with the packages of a recipe: `NAME` or `NAME/NAME-VERSION` below the sources."""
     home = sources / recipe.pypi
     for folder in (home, *sorted(home.glob(f"{recipe.pypi}-*")), sources):
         if all((folder / package).is_dir() for package in recipe.packages):

@@ -8,6 +8,7 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -62,10 +63,21 @@ def projects() -> dict[str, Project]:
     return found
 
 
+def has_recorder() -> bool:
+    """Whether the entry points of torch-agnostic are there, through which the backend and the recorder come
+    in.
+    """
+    return any(point.value.startswith("agnostic.proof") for point in entry_points(group="torch.backends"))
+
+
 def rewrite(root: Path) -> Path:
     """Copy all projects to `root` and let the command rewrite the copy; nothing is edited by hand."""
-    shutil.copytree(HERE, root, ignore=shutil.ignore_patterns("__pycache__", "*.xml", "*.json"), dirs_exist_ok=True)
+    shutil.copytree(
+        HERE, root, ignore=shutil.ignore_patterns("__pycache__", "*.xml", "*.json"), dirs_exist_ok=True
+    )
     fix = ["fix", "--apply", "--unsafe-fixes", "."]
-    result = subprocess.run([sys.executable, "-m", "agnostic", *fix], cwd=root, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-m", "agnostic", *fix], cwd=root, capture_output=True, text=True
+    )
     assert result.returncode in (0, 1), result.stderr
     return root

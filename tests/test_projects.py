@@ -1,19 +1,20 @@
-"""The proof: projects that are hard-coded to CUDA fail on another device, and their rewrite learns what they learn."""
+"""The proof: projects that are hard-coded to CUDA fail on another device, and their rewrite learns what
+they learn.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from miniature import HERE, Project, projects, rewrite
+from miniature import HERE, Project, has_recorder, projects, rewrite
 
 from agnostic.proof.agreement import agreement
 from agnostic.proof.compare import compare, devices
-from agnostic.proof.program import Run
+from agnostic.proof.program import Run, prepare
 
 pytest.importorskip("torch", reason="the projects are PyTorch programs")
 REACHABLE = {"neuron", "tpu"}
@@ -29,10 +30,9 @@ def rewritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def run(rewritten: Path) -> Callable[[Project, str, bool], Run]:
     """Run a project, the original or the rewrite, on a device; each is run once in a session."""
-    from backend_ref import build
-
-    if build.locate(version("torch")) is None:
-        subprocess.run([sys.executable, "-m", "backend_ref", "build"], check=True)
+    if not has_recorder():
+        pytest.skip("torch-agnostic is not installed (`pip install -e .[test]`)")
+    prepare(REACHABLE)
     done: dict[tuple[str, str, bool], Run] = {}
 
     def run_once(project: Project, device: str, original: bool = False) -> Run:
@@ -111,13 +111,17 @@ def test_the_linter_reports_all_that_reaches_for_cuda(project: Project, run: Cal
 
 @pytest.mark.slow
 @each
-def test_the_rewrite_reaches_for_cuda_only_where_it_is_reported(project: Project, run: Callable[..., Run]) -> None:
+def test_the_rewrite_reaches_for_cuda_only_where_it_is_reported(
+    project: Project, run: Callable[..., Run]
+) -> None:
     assert not agreement([run(project, "neuron")]).missed
 
 
 @pytest.mark.slow
 @each
-def test_the_rewrite_learns_the_same_on_cuda_as_the_original(project: Project, run: Callable[..., Run]) -> None:
+def test_the_rewrite_learns_the_same_on_cuda_as_the_original(
+    project: Project, run: Callable[..., Run]
+) -> None:
     import torch
 
     if not torch.cuda.is_available():

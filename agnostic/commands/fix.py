@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Rewrite PATHS (default: the current folder) to the device-generic API."""
     settings = dict(files(**given))
-    results = list(each(partial(fix_file, settings, unsafe_fixes), list(settings), _failed, jobs))
-    failed = 0
+    results = list(each(partial(fix_file, settings, unsafe_fixes), list(settings), failed, jobs))
+    unwritten = 0
     for result in results:
         if result.changed and (diff or not apply):
             click.echo(unified_diff(result), nl=False)
@@ -53,40 +53,41 @@ def command(
             try:
                 write(result.path, result.after)
             except OSError as error:
-                failed += 1
-                click.echo(f"torch-agnostic: {shown(result.path)}: not written: {error.strerror}", err=True)
-    broken = [
-        one for result in results for one in result.left if one.code in ENGINE_RULES and one.code != UNUSED
-    ]
+                unwritten += 1
+                why = error.strerror or error
+                click.echo(f"torch-agnostic: {shown(result.path)} was not written: {why}", err=True)
+    troubles = {*ENGINE_RULES} - {UNUSED}
+    broken = [one for result in results for one in result.left if one.code in troubles]
     click.echo(concise(broken), nl=False, err=True)
-    click.echo(_summary(results, apply, unsafe_fixes), err=True)
-    if failed:
+    if not settings:
+        click.echo("torch-agnostic: no Python files found under the given paths", err=True)
+    elif not unwritten:
+        click.echo(_summary(results, apply, unsafe_fixes), err=True)
+    if unwritten:
         context.exit(2)
-    left = not fix_only and any(result.left for result in results)
-    context.exit(1 if left or (not apply and any(result.changed for result in results)) else 0)
+    left = any((result.left and not fix_only) or (result.changed and not apply) for result in results)
+    context.exit(1 if left else 0)
 
 
-def _failed(path: Path, why: str) -> Fixed:
+def failed(path: Path, why: str) -> Fixed:
+    """What is said about a file on which the tool itself failed."""
     return Fixed(path, b"", b"", (), (about(FAILED, path, f"was not fixed: {why}; please report it"),))
 
 
 def unified_diff(result: Fixed) -> bytes:
-    """The change as `git apply` takes it."""
-    name = shown(result.path).replace("\\", "/").encode()
-    before, after = (data.splitlines(keepends=True) for data in (result.before, result.after))
-    before, after = (
-        [
-            line if line.endswith((b"\n", b"\r")) else line + b"\n\\ No newline at end of file\n"
-            for line in lines
-        ]
-        for lines in (_split(result.before), _split(result.after))
+    """The change as `git apply` and `patch` take it, byte for byte."""
+    name = shown(result.path).replace("\\", "/").encode(errors="surrogateescape")
+    end = b"\t" if b" " in name else b""  # as git does, or the name would end at the space
+    before, after = _lines(result.before), _lines(result.after)
+    return b"".join(
+        difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + name + end, b"b/" + name + end)
     )
-    return b"".join(difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + name, b"b/" + name))
 
 
-def _split(data: bytes) -> list[bytes]:
-    lines = data.split(b"\n")
-    return [line + b"\n" for line in lines[:-1]] + [lines[-1]] * bool(lines[-1])
+def _lines(data: bytes) -> list[bytes]:
+    """Lines as git counts them: they end with a line feed, and a last one without is marked."""
+    *lines, last = data.split(b"\n")
+    return [line + b"\n" for line in lines] + [last + b"\n\\ No newline at end of file\n"] * bool(last)
 
 
 def _summary(results: list[Fixed], apply: bool, unsafe: bool) -> str:
@@ -100,4 +101,6 @@ def _summary(results: list[Fixed], apply: bool, unsafe: bool) -> str:
         text += " Write the files with `--apply`."
     if not unsafe and any(one.unsafe for one in left):
         text += " More with `--unsafe-fixes`."
+    elif left:
+        text += " See them with `torch-agnostic check`."
     return text

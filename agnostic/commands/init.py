@@ -29,7 +29,7 @@ def command(path: Path, yes: bool, jobs: int | None) -> None:
     root, configured = find_root(path)
     if configured is not None:
         raise ConfigError(f"{shown(configured)} has [tool.torch-agnostic] already")
-    files = list(discover(root, Settings(root=root)))
+    files = discover(root)
     profile = propose_profile(root)
     settings = Settings(root=root, profile=profile, target_torch=required_torch(root) or DEFAULT_TARGET_TORCH)
     work = partial(check_file, dict.fromkeys(files, settings))
@@ -94,7 +94,8 @@ def _plan(root: Path, project: Path, table: str, found: list[Diagnostic]) -> str
     rules = Counter(f"{one.code} {one.name}" for one in found).most_common(8)
     parts.append(
         f"Create {shown(root / baseline.NAME)} with {len(found)} findings in "
-        f"{len({one.path for one in found})} files, so that only new ones fail; {safe} of them `torch-agnostic fix --apply` can rewrite safely:"
+        f"{len({one.path for one in found})} files, so that only new ones fail; "
+        f"{safe} of them `torch-agnostic fix --apply` can rewrite safely:"
     )
     parts.append("\n".join(f"    {count:>6}  {name}" for name, count in rules))
     return "\n\n".join(parts)

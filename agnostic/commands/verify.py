@@ -9,14 +9,32 @@ import click
 
 
 @click.command("verify", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--on", "devices", metavar="DEVICES", default="cpu,neuron", show_default=True, help="The first is the yardstick.")
+@click.option(
+    "--on",
+    "devices",
+    metavar="DEVICES",
+    default="cpu,neuron",
+    show_default=True,
+    help="The first is the yardstick.",
+)
 @click.option("--nproc", type=click.IntRange(1), default=1, help="Start N processes with torchrun.")
 @click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance; default by precision, see below.")
-@click.option("--steps", type=click.IntRange(1), metavar="N", help="Stop the program after N optimizer steps.")
+@click.option(
+    "--steps", type=click.IntRange(1), metavar="N", help="Stop the program after N optimizer steps."
+)
 @click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Kill a run that takes longer.")
-@click.option("--reference", type=click.Path(path_type=Path), metavar="JSON", help="Compare with an earlier report, too.")
-@click.option("--output", type=click.Path(path_type=Path), default=Path("torch-agnostic-proof"), show_default=True)
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT.py|-m MODULE [ARGS]...")
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    metavar="JSON",
+    help="Compare with an earlier report, too.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), default=Path("torch-agnostic-proof"), show_default=True
+)
+@click.argument(
+    "program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT.py|-m MODULE [ARGS]..."
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -31,24 +49,25 @@ def command(
 ) -> None:
     """Run a program once per device, unchanged, and compare what it learns.
 
-    Each scalar loss that is back-propagated, the norm of the gradients and the parameters at each optimizer step, and
-    the numbers that the program reads from tensors are compared. They are the same, the same within the tolerance
-    from some step on, or different. Tolerance by default: 1e-4 in float32, 2e-2 where one of the runs used float16 or
-    bfloat16; `--rtol 0` asks for equality bit by bit.
+    Each scalar loss that is back-propagated, the norm of the gradients and the parameters at each optimizer
+    step, and the numbers that the program reads from tensors are compared. They are the same, the same
+    within the tolerance from some step on, or different. Tolerance by default: 1e-4 in float32, 2e-2 where
+    one of the runs used float16 or bfloat16; `--rtol 0` asks for equality bit by bit.
 
     Standard input is closed. Exit status: 0 if the same, 1 if not, 2 if verify itself failed.
     """
     from agnostic.proof import page, reports
     from agnostic.proof.agreement import agreement
-    from agnostic.proof.compare import compare
-    from agnostic.proof.program import record
     from agnostic.proof.autoload import STEPS
+    from agnostic.proof.compare import compare
+    from agnostic.proof.program import prepare, record
 
     names = list(dict.fromkeys(name.strip() for name in devices.split(",") if name.strip()))
     if len(names) < 2 and reference is None:
         raise click.UsageError("--on needs two devices to compare, or one and a --reference")
     earlier = reports.read_runs(reference) if reference else {}
     extra = {STEPS: str(steps)} if steps else {}
+    prepare(names)
     runs = []
     for name in names:
         click.echo(f"torch-agnostic: {shlex.join(program)} on {name} ...", err=True)
@@ -70,7 +89,9 @@ def command(
     click.echo(str(agreed))
     output.mkdir(parents=True, exist_ok=True)
     title = f"{shlex.join(program)} on {', '.join(names)}"
-    (output / "verify.html").write_text(page.page(title, verdicts, [(r.device, r) for r in runs], agreed), "utf-8")
+    (output / "verify.html").write_text(
+        page.page(title, verdicts, [(r.device, r) for r in runs], agreed), "utf-8"
+    )
     (output / "verify.json").write_text(reports.to_json(program, verdicts, runs, agreed), "utf-8")
     (output / "verify.xml").write_text(reports.to_junit(program, verdicts, runs), "utf-8")
     click.echo(f"Curves: {output / 'verify.html'}", err=True)

@@ -32,7 +32,7 @@ class Base:
     repository: Borrowed
     """Holds the objects; its branch `base` is a commit of the tree without parents."""
     folder: Path
-    """Has the files of SETTINGS at their places, and nothing else."""
+    """Has the files of SETTINGS and the usable Python files at their places, and nothing else."""
     entries: dict[str, Entry]
     """The Python files by name, in order."""
     revision: str = ""
@@ -42,11 +42,6 @@ class Base:
     """Python files that the series cannot touch, and why."""
     owners: str = ""
     """The text of the CODEOWNERS file."""
-
-    def contents(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """The bytes of files."""
-        for entry, data in self.repository.blobs(self.entries[name] for name in names):
-            yield entry.path, data
 
     def close(self) -> None:
         self.repository.close()
@@ -108,7 +103,7 @@ def _python_files(source: Path, packages: list[str]) -> Iterator[str]:
 def _base(repository: Borrowed, commit: str, revision: str) -> Base:
     header = repository.git("cat-file", "commit", commit)
     committer = re.search(rb"^committer .*> (\d+)", header, re.MULTILINE)
-    folder = repository.folder.parent / "settings"
+    folder = repository.folder.parent / "base"
     folder.mkdir()
     base = Base(repository, folder, {}, revision, int(committer[1]) if committer else EPOCH)
     everything = repository.entries(commit)
@@ -122,9 +117,13 @@ def _base(repository: Borrowed, commit: str, revision: str) -> Base:
     }
     for name in SETTINGS:
         if name in found:
-            path = folder / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(found[name])
+            _put(folder / name, found[name])
+    for entry, data in repository.blobs(base.entries.values()):
+        try:
+            _put(folder / entry.path, data)
+        except OSError as error:
+            base.skipped[entry.path] = f"it cannot be written here: {error.strerror}"
+            del base.entries[entry.path]
     base.owners = next((found[name].decode("utf-8", "replace") for name in OWNERS if name in found), "")
     stamp = f"{base.date} +0000"
     root = repository.git(
@@ -141,6 +140,11 @@ def _base(repository: Borrowed, commit: str, revision: str) -> Base:
     )
     repository.git("update-ref", "refs/heads/base", root.decode().strip())
     return base
+
+
+def _put(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
 
 
 def _usable(everything: list[Entry]) -> tuple[dict[str, Entry], dict[str, str]]:

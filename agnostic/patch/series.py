@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from agnostic.fix import Fixed, fix_bytes
 from agnostic.patch.base import Base
 from agnostic.patch.split import Splitter, Unit
 from agnostic.pool import each
-from agnostic.rule import load
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,9 @@ class Series:
     left: list[Diagnostic]
 
 
-def steps_of(
-    settings: Settings, unsafe: bool, splitter: Splitter, names: dict[Path, str], path: Path
-) -> Steps:
-    """The way of one file: a step for each unit that changes it; the last is what `fix` makes of it.
-
-    Its contents are at `path`, its name in the tree is `names[path]`.
-    """
-    name, data = names[path], path.read_bytes()
-    path = settings.root / name
+def steps_of(settings: Settings, unsafe: bool, splitter: Splitter, path: Path) -> Steps:
+    """The way of one file: a step for each unit that changes it; the last is what `fix` makes of it."""
+    name, data = os.path.relpath(path, settings.root), path.read_bytes()
     units: set[Unit] = set()
     whole = fix_bytes(path, data, settings, unsafe, splitter.all(units))
     if not whole.changed:
@@ -99,16 +93,9 @@ def _take(fixed: Sequence[Diagnostic], wanted: Counter[tuple[str, str]]) -> list
 
 def make(base: Base, settings: Settings, unsafe: bool, splitter: Splitter, jobs: int | None = None) -> Series:
     """The series for a base. Commits without a file are left out."""
-    wanted = [name for name in base.entries if not settings.excludes(settings.root / name)]
-    names: dict[Path, str] = {}
-    contents = base.folder.with_name("contents")
-    contents.mkdir()
-    for number, (name, data) in enumerate(base.contents(wanted)):
-        if may_concern(data, load()):
-            names[contents / str(number)] = name
-            (contents / str(number)).write_bytes(data)
-    work = partial(steps_of, settings, unsafe, splitter, names)
-    found = each(work, list(names), partial(_failed, settings, names), jobs)
+    paths = [base.folder / name for name in base.entries]
+    concerned = [path for path in paths if not settings.excludes(path) and may_concern(path.read_bytes())]
+    found = each(partial(steps_of, settings, unsafe, splitter), concerned, partial(_failed, settings), jobs)
     commits: dict[Unit, Commit] = {}
     before: list[Diagnostic] = []
     left: list[Diagnostic] = []
@@ -122,6 +109,6 @@ def make(base: Base, settings: Settings, unsafe: bool, splitter: Splitter, jobs:
     return Series([commits[unit] for unit in sorted(commits)], before, left)
 
 
-def _failed(settings: Settings, names: dict[Path, str], path: Path, why: str) -> Steps:
-    left = (about(FAILED, settings.root / names[path], f"was not fixed: {why}"),)
-    return Steps(names[path], left, (), left)
+def _failed(settings: Settings, path: Path, why: str) -> Steps:
+    left = (about(FAILED, path, f"was not fixed: {why}"),)
+    return Steps(os.path.relpath(path, settings.root), left, (), left)

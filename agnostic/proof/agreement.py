@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from agnostic.check import Diagnostic, check_bytes
-from agnostic.output import shown
 from agnostic.options import settings_for
+from agnostic.output import shown
 from agnostic.proof.program import Run
 
-QUIET = ("AGN3", "AGN6", "AGN7", "AGN9", "AGN206", "AGN408", "AGN503")
-"""Findings that no run can confirm: comparisons, switches, environment, tests, defaults and names in strings."""
+QUIET = ("AGN3", "AGN6", "AGN7", "AGN9", "AGN206", "AGN208", "AGN408", "AGN503")
+"""Findings that no run can confirm: comparisons, switches, environment, tests, defaults and names in
+strings.
+"""
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +55,9 @@ class Agreement:
 
     @property
     def precision(self) -> float | None:
-        """The share of the findings in lines that ran which touched CUDA; None where no lines were recorded."""
+        """The share of the findings in lines that ran which touched CUDA; None where no lines were
+        recorded.
+        """
         total = self.confirmed + len(self.unconfirmed)
         return self.confirmed / total if total else None
 
@@ -67,14 +71,20 @@ class Agreement:
             return "CUDA at run time: nothing reached for it."
         lines = []
         for touch, codes in self.found:
-            seen = ", ".join(codes) or f"MISSED by the linter: {should_have_seen(touch.what)} should report it"
+            seen = (
+                ", ".join(codes) or f"MISSED by the linter: {should_have_seen(touch.what)} should report it"
+            )
             lines.append(f"{touch}  [{seen}]")
         share = f"recall {self.recall:.1%}"
         if self.precision is not None:
             share += f", precision {self.precision:.1%}"
         count = len({(touch.file, touch.line) for touch, _ in self.found})
-        lines.append(f"CUDA at run time: {count} lines reached for it, {len(self.missed)} touches unreported; {share}.")
-        lines += [f"{shown(Path(file))}:{line}: {code} touched nothing" for file, line, code in self.unconfirmed]
+        lines.append(
+            f"CUDA at run time: {count} lines reached for it, {len(self.missed)} touches unreported; {share}."
+        )
+        lines += [
+            f"{shown(Path(file))}:{line}: {code} touched nothing" for file, line, code in self.unconfirmed
+        ]
         return "\n".join(lines)
 
 
@@ -99,7 +109,9 @@ def touches_in(folder: str) -> list[Touch]:
 
 
 def _touches(events: Iterable[dict[str, Any]]) -> list[Touch]:
-    return sorted({Touch(e["file"], e["line"], e["end"], e["what"], e["fatal"]) for e in events if e["kind"] == "touch"})
+    return sorted(
+        {Touch(e["file"], e["line"], e["end"], e["what"], e["fatal"]) for e in events if e["kind"] == "touch"}
+    )
 
 
 def agreement(runs: Sequence[Run]) -> Agreement:
@@ -112,7 +124,9 @@ def agreement(runs: Sequence[Run]) -> Agreement:
     findings = {file: _findings(Path(file)) for file in files}
 
     def codes(touch: Touch) -> tuple[str, ...]:
-        near = (one for one in findings[touch.file] if one.start.row <= touch.end and touch.line <= one.end.row)
+        near = (
+            one for one in findings[touch.file] if one.start.row <= touch.end and touch.line <= one.end.row
+        )
         return tuple(dict.fromkeys(one.code for one in near))
 
     unconfirmed, confirmed = set(), 0

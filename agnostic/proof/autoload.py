@@ -1,7 +1,7 @@
 """What `import torch` calls in every process of a program that is being recorded.
 
-It comes in through the entry point group `torch.backends`, the door that torch opens for device backends: so it
-reaches workers that are spawned or launched as well, and the program is not edited.
+It comes in through the entry point group `torch.backends`, the door that torch opens for device backends:
+so it reaches workers that are spawned or launched as well, and the program is not edited.
 """
 
 import os
@@ -16,7 +16,9 @@ STAND_IN = "TORCH_AGNOSTIC_STAND_IN"
 
 
 def autoload() -> None:
-    """Start recording if the setting asks for it. An exception would make `import torch` fail, so there is none."""
+    """Start recording if the setting asks for it. An exception would make `import torch` fail, so there is
+    none.
+    """
     folder = os.environ.get(RECORD, "")
     if not folder:
         return

@@ -1,4 +1,6 @@
-"""Compare what a program learned in two runs: the same, the same within a tolerance, or different, and from where on."""
+"""Compare what a program learned in two runs: the same, the same within a tolerance, or different, and from
+where on.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agnostic.proof.program import Run
+from agnostic.proof.program import STANDING_IN, Run
 
 RTOL = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 2e-2}
 """How far two runs may be apart by default, relative, by the lowest precision that either computed in.
@@ -17,7 +19,9 @@ float16, bfloat16: autocast has other operator lists on each kind of device, and
 """
 QUANTITIES = ("loss", "gradient norm", "parameter norm", "parameters", "value read")
 OF_ONE_DEVICE = ("loss scale", "devices")
-"""Compared only between two runs on devices of one name: a loss is scaled on some devices and not on others."""
+"""Compared only between two runs on devices of one name: a loss is scaled on some devices and not on
+others.
+"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ class Verdict:
     left: str
     right: str
     outcome: str
-    """`same`, `within tolerance`, `different`, or `no comparison` if a program failed or nothing was recorded."""
+    """`same`, `within tolerance`, `different`, or `no comparison` if a program failed or nothing was
+    recorded.
+    """
     rtol: float
     parting: Parting | None = None
     reason: str = ""
@@ -73,12 +79,13 @@ class Verdict:
             return f"{pair}: same, bit for bit ({seen})"
         if self.outcome == "within tolerance":
             assert self.parting is not None
-            since = f"bit for bit up to {self.parting}" if self.parting.loss else f"from the start ({self.parting})"
-            return (
-                f"{pair}: same within tolerance {self.rtol:g}, {since}; losses differ by at most {self.largest:.2g} ({seen})"
-            )
+            since = f"bit for bit up to {self.parting}" if self.parting.loss else f"from {self.parting} on"
+            largest = f"losses differ by at most {self.largest:.2g}"
+            return f"{pair}: same within tolerance {self.rtol:g}, {since}; {largest} ({seen})"
         if self.outcome == "different":
-            return f"{pair}: different" + (f", from {self.parting} on" if self.parting else f": {self.reason}")
+            return f"{pair}: different" + (
+                f", from {self.parting} on" if self.parting else f": {self.reason}"
+            )
         return f"{pair}: no comparison: {self.reason}"
 
 
@@ -96,8 +103,12 @@ def _events(*runs: Run) -> Iterator[dict[str, Any]]:
             yield from events
 
 
-def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None) -> Verdict:
-    """Compare two runs of a program. `rtol` is the relative tolerance; None takes it from the precision seen."""
+def compare(
+    left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None
+) -> Verdict:
+    """Compare two runs of a program. `rtol` is the relative tolerance; None takes it from the precision
+    seen.
+    """
     names = labels or (left.device, right.device)
     tolerance = RTOL[precision(left, right)] if rtol is None else rtol
 
@@ -108,12 +119,17 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
         if run.status != "ended":
             return verdict("no comparison", reason=f"on {name} the program {STATUS[run.status]}")
     if not any(event["kind"] in ("loss", "step", "read") for event in _events(left, right)):
-        return verdict("no comparison", reason="no loss was back-propagated and no value was read from a tensor")
+        return verdict(
+            "no comparison", reason="no loss was back-propagated and no value was read from a tensor"
+        )
     for name, run in zip(names, (left, right), strict=True):
-        if run.device != "cpu" and (used := devices(run)) and not any(run.device in one for one in used):
-            return verdict("different", reason=f"on {name} nothing was done on the device; it computed on {', '.join(used)}")
+        if is_idle(run):
+            where = f"it computed on {', '.join(devices(run))}"
+            return verdict("different", reason=f"on {name} nothing was done on the device; {where}")
     if list(left.ranks) != list(right.ranks):
-        return verdict("different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something")
+        return verdict(
+            "different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something"
+        )
     exact: list[Parting] = []
     apart: list[Parting] = []
     counts, largest = [0, 0, 0], 0.0
@@ -132,7 +148,11 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
             if quantity == "loss":
                 differences = (relative(a[0], b[0]) for a, b in zip(*pair, strict=False))
                 largest = max(largest, *differences, 0.0)
-    first = min(apart or exact, key=lambda one: (one.loss, (QUANTITIES + OF_ONE_DEVICE).index(one.quantity)), default=None)
+    first = min(
+        apart or exact,
+        key=lambda one: (one.loss, (QUANTITIES + OF_ONE_DEVICE).index(one.quantity)),
+        default=None,
+    )
     outcome = "different" if apart else "within tolerance" if exact else "same"
     return verdict(outcome, parting=first, counts=tuple(counts), largest=largest)
 
@@ -147,8 +167,20 @@ def devices(run: Run) -> list[str]:
     return sorted(used.union(*(event["devices"] for event in _events(run) if "devices" in event)))
 
 
+def is_idle(run: Run) -> bool:
+    """Whether the run computed, as far as it was seen, but never on the device it was given."""
+    used = devices(run)
+    return (
+        run.device not in ("cpu", STANDING_IN)
+        and bool(used)
+        and run.device not in {one.partition(":")[0] for one in used}
+    )
+
+
 def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float | str, int, str]]:
-    """The values of a quantity in order, each with the number of losses before it and its place in the program."""
+    """The values of a quantity in order, each with the number of losses before it and its place in the
+    program.
+    """
     found: list[tuple[float | str, int, str]] = []
     losses = 0
     for event in events:
@@ -172,7 +204,9 @@ def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float 
 
 
 def relative(left: float | str, right: float | str) -> float:
-    """The difference of two numbers relative to the larger; infinite for one that is no number on one side only."""
+    """The difference of two numbers relative to the larger; infinite for one that is no number on one side
+    only.
+    """
     if left == right or (left != left and right != right):
         return 0.0
     if isinstance(left, str) or isinstance(right, str) or not (math.isfinite(left) and math.isfinite(right)):
@@ -181,7 +215,8 @@ def relative(left: float | str, right: float | str) -> float:
 
 
 def _first_difference(left: Sequence, right: Sequence, rtol: float) -> int | None:
-    """Where two series part: by more than `rtol` of the value, or of the mean of the series for values near zero.
+    """Where two series part: by more than `rtol` of the value, or of the mean of the series for values near
+    zero.
 
     Digests have no distance: they count only where nothing is tolerated.
     """

@@ -1,4 +1,6 @@
-"""The file to which one process of a recorded program writes, line by line, so that a killed one leaves it behind."""
+"""The file to which one process of a recorded program writes, line by line, so that a killed one leaves it
+behind.
+"""
 
 import json
 import os
@@ -11,10 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+PATHS: dict[str, str] = sysconfig.get_paths()
 NOT_THE_PROGRAM = tuple(
     str(Path(path).resolve()) + os.sep
-    for path in {*sysconfig.get_paths().values(), Path(__file__).parent}
-    if path != sysconfig.get_paths()["data"]
+    for path in {*(PATHS[name] for name in PATHS if name != "data"), str(Path(__file__).parent)}
 )
 """Folders whose code is not the program's: installed packages, the standard library, and this package."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -9,11 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from agnostic.config import ConfigError
 from agnostic.proof.autoload import RECORD, STAND_IN
 
 BACKEND = "TORCH_AGNOSTIC_BACKEND"
@@ -53,7 +57,8 @@ class Run:
 def environment(device: str, exact: bool = True) -> dict[str, str]:
     """The environment in which a program finds `device` as its accelerator; `cpu` means none.
 
-    `exact` makes the reference device draw the random numbers of the CPU, so that two runs can be the same bit by bit.
+    `exact` makes the reference device draw the random numbers of the CPU, so that two runs can be the same
+    bit by bit.
     """
     given = {key: value for key, value in os.environ.items() if key != BACKEND}
     if device in REAL:
@@ -69,8 +74,36 @@ def environment(device: str, exact: bool = True) -> dict[str, str]:
     return given
 
 
+def prepare(devices: Iterable[str]) -> None:
+    """Build the reference backend if one of the devices is a name for it, unless that has been done.
+
+    Raises ConfigError if programs in this environment cannot be recorded or the backend cannot be built.
+    """
+    points = {point.value.partition(".")[0] for point in entry_points(group="torch.backends")}
+    if not {"agnostic", "backend_ref"} <= points:
+        raise ConfigError(
+            "torch-agnostic is not installed in this environment: `pip install 'torch-agnostic[backend]'`"
+        )
+    if find_spec("torch") is None:
+        raise ConfigError(
+            "torch is not installed in this environment: `pip install 'torch-agnostic[backend]'`"
+        )
+    if {*devices} - {*REAL, "cpu", STANDING_IN}:
+        from backend_ref import build
+
+        if build.locate(version("torch")) is None:
+            given = {key: value for key, value in os.environ.items() if key != BACKEND}
+            if subprocess.run(
+                [sys.executable, "-m", "backend_ref", "build"], env=given, stdout=subprocess.DEVNULL
+            ).returncode:
+                raise ConfigError(
+                    "the reference backend could not be built; see `torch-agnostic backend doctor`"
+                )
+
+
 def command_line(program: Sequence[str], processes: int) -> list[str]:
-    """How Python is started for `script.py args...` or `-m module args...`, through torchrun for several processes.
+    """How Python is started for `script.py args...` or `-m module args...`, through torchrun for several
+    processes.
 
     An executable that is no Python file is started as it is.
     """
@@ -119,7 +152,9 @@ def record(
         seconds = time.monotonic() - start
         text = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
         stacks = "\n".join(path.read_text() for path in sorted(folder.glob("*.stack")) if path.stat().st_size)
-        run = Run(device, _status(returncode, text), returncode, seconds, text[-20000:], _ranks(folder), stacks)
+        run = Run(
+            device, _status(returncode, text), returncode, seconds, text[-20000:], _ranks(folder), stacks
+        )
     return run
 
 
@@ -135,10 +170,8 @@ def _ask_where(folder: Path) -> None:
     """Have each recorded process write where it is, and wait until they have."""
     pids = [int(path.stem) for path in folder.glob("*.stack")]
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGUSR1)
-        except ProcessLookupError:
-            continue
     end = time.monotonic() + 2
     while time.monotonic() < end and not all((folder / f"{pid}.stack").stat().st_size for pid in pids):
         time.sleep(0.05)
@@ -146,15 +179,15 @@ def _ask_where(folder: Path) -> None:
 
 def _end(child: subprocess.Popen) -> None:
     """Kill what is left of the program's session; a launcher's workers are in it."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     child.wait()
 
 
 def _ranks(folder: Path) -> dict[int, list[dict[str, Any]]]:
-    """The events by rank. A rank that used several processes, one after the other, has their events in that order."""
+    """The events by rank. A rank that used several processes, one after the other, has their events in that
+    order.
+    """
     journals = []
     for path in folder.glob("*.jsonl"):
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -1,9 +1,9 @@
-"""Record what a program learns, through the hooks of torch: losses, gradient norms, parameters, values it reads.
+"""Record what a program learns, through the hooks of torch; the program is not edited.
 
 | kind | when | what |
 |---|---|---|
 | loss | a scalar is back-propagated | its value, and the loss scale that was taken out of it |
-| step | an optimizer has stepped | norm of the gradients before, norm and digest of the parameters after, their devices |
+| step | an optimizer has stepped | gradient norm before; norm, digest, devices of the parameters after |
 | skip | a GradScaler left a step out | the scale |
 | read | the program takes numbers from a tensor | `.item()`, `.tolist()` and `float()` in its own code |
 | autocast | autocast to a lower precision, once per dtype | the dtype |
@@ -53,7 +53,9 @@ class Recorder:
             for tensor in (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors):
                 if tensor.numel() == 1:
                     scale = getattr(tensor, "_loss_scale", 1.0)
-                    self.journal.write("loss", value=number(tensor) / scale, scale=scale, device=str(tensor.device))
+                    self.journal.write(
+                        "loss", value=number(tensor) / scale, scale=scale, device=str(tensor.device)
+                    )
         self.depth += 1
         try:
             return original(tensors, *args, **kwargs)
@@ -62,7 +64,9 @@ class Recorder:
 
     def before_step(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
         """An optimizer is about to step: its gradients are final."""
-        scale = getattr(optimizer, "grad_scale", None)  # set by GradScaler for fused optimizers, which unscale
+        scale = getattr(
+            optimizer, "grad_scale", None
+        )  # set by GradScaler for fused optimizers, which unscale
         norm = total_norm(parameter.grad for parameter in parameters(optimizer) if parameter.grad is not None)
         self.gradients[id(optimizer)] = norm / (float(scale) if scale is not None else 1.0)
 
@@ -74,7 +78,9 @@ class Recorder:
         own = [local(parameter.detach()) for parameter in parameters(optimizer)]
         digest = hashlib.blake2b(digest_size=8)
         for parameter in own:
-            digest.update(parameter.cpu().contiguous().view(torch.uint8).numpy().tobytes() if parameter.numel() else b"")
+            digest.update(
+                parameter.cpu().contiguous().view(torch.uint8).numpy().tobytes() if parameter.numel() else b""
+            )
         self.journal.write(
             "step",
             optimizer=self.optimizers.setdefault(optimizer, len(self.optimizers)),
@@ -110,13 +116,21 @@ class Recorder:
         """Called in place of a method that turns a tensor into Python numbers."""
         value = original(tensor)
         frame = sys._getframe(2)
-        while frame.f_back is not None and frame.f_code.co_filename == torch._tensor.__file__:  # print(f"{loss:.3f}")
+        while (
+            frame.f_back is not None and frame.f_code.co_filename == torch._tensor.__file__
+        ):  # print(f"{loss:.3f}")
             frame = frame.f_back
         where = place(frame)
         if where and tensor.numel() <= LONGEST and not _is_worker() and tensor.dtype is not torch.bool:
             flat = TOLIST(tensor.detach().reshape(-1))
             if all(isinstance(one, int | float) for one in flat):
-                self.journal.write("read", values=[float(one) for one in flat], device=str(tensor.device), file=where[0], line=where[1])
+                self.journal.write(
+                    "read",
+                    values=[float(one) for one in flat],
+                    device=str(tensor.device),
+                    file=where[0],
+                    line=where[1],
+                )
         return value
 
 

@@ -1,9 +1,10 @@
-"""A stand-in for CUDA on a machine without one: the program believes that it has it, and computes on the CPU.
+"""A stand-in for CUDA on a machine without one: the program believes that it has it, and computes on the
+CPU.
 
-So an original that is hard-coded to CUDA runs to its end without a GPU. What it learns is what its rewrite has to
-learn, and every place where it reaches for CUDA is noted together with the lines that ran. It is float32 throughout:
-autocast for CUDA does not concern CPU kernels. It stands in for placement, streams, memory figures and process groups,
-and for nothing else of CUDA: graphs, kernels and libraries raise.
+So an original that is hard-coded to CUDA runs to its end without a GPU. What it learns is what its rewrite
+has to learn, and every place where it reaches for CUDA is noted together with the lines that ran. It is
+float32 throughout: autocast for CUDA does not concern CPU kernels. It stands in for placement, streams,
+memory figures and process groups, and for nothing else of CUDA: graphs, kernels and libraries raise.
 """
 
 import contextlib
@@ -68,7 +69,9 @@ class Event:
 
 
 class OnTheCPU(TorchFunctionMode):
-    """Takes the CPU wherever a torch function is given a CUDA device; `torch.device("cuda")` stays what it says."""
+    """Takes the CPU wherever a torch function is given a CUDA device; `torch.device("cuda")` stays what it
+    says.
+    """
 
     def __init__(self, touches: Touches) -> None:
         super().__init__()
@@ -85,7 +88,9 @@ class OnTheCPU(TorchFunctionMode):
 
 
 def on_cpu(value: Any, number: bool = False) -> Any:
-    """The CPU for a CUDA device, its name, or, where `number` says so, its number; other values as they are."""
+    """The CPU for a CUDA device, its name, or, where `number` says so, its number; other values as they
+    are.
+    """
     if isinstance(value, torch.device) and value.type == "cuda":
         return CPU
     if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
@@ -98,7 +103,9 @@ CUDA_NAME = re.compile(r"""["']cuda""")
 
 
 def note_names(touches: Touches, arguments: Iterable[Any]) -> None:
-    """Note a CUDA device that is named among the arguments of a call, if the program's line holds the name itself."""
+    """Note a CUDA device that is named among the arguments of a call, if the program's line holds the name
+    itself.
+    """
     names = [name for one in arguments for name in (one.values() if isinstance(one, dict) else [one])]
     if any(type(name) is str and name.startswith("cuda") for name in names):
         frame = _program(sys._getframe(2))
@@ -116,9 +123,29 @@ def _program(frame: FrameType | None) -> FrameType | None:
 def install(journal: Journal, touches: Touches) -> None:
     """Make this process believe in CUDA, and note the lines of the program that run."""
     cuda = torch.cuda
-    nothing = {"synchronize", "set_device", "empty_cache", "ipc_collect", "reset_peak_memory_stats", "manual_seed"}
-    nothing |= {"manual_seed_all", "init", "set_stream", "reset_max_memory_allocated", "set_rng_state", "seed_all"}
-    zero = {"current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"}
+    nothing = {
+        "synchronize",
+        "set_device",
+        "empty_cache",
+        "ipc_collect",
+        "reset_peak_memory_stats",
+        "manual_seed",
+    }
+    nothing |= {
+        "manual_seed_all",
+        "init",
+        "set_stream",
+        "reset_max_memory_allocated",
+        "set_rng_state",
+        "seed_all",
+    }
+    zero = {
+        "current_device",
+        "memory_allocated",
+        "max_memory_allocated",
+        "memory_reserved",
+        "max_memory_reserved",
+    }
     answers: dict[str, Any] = {
         **{name: lambda *args, **kwargs: None for name in nothing},
         **{name: lambda *args, **kwargs: 0 for name in zero},
@@ -136,7 +163,11 @@ def install(journal: Journal, touches: Touches) -> None:
         "device": lambda *args: contextlib.nullcontext(),
         "Stream": Stream,
         "Event": Event,
-        **{name: getattr(torch, name) for name in dir(cuda) if name.endswith("Tensor") and hasattr(torch, name)},
+        **{
+            name: getattr(torch, name)
+            for name in dir(cuda)
+            if name.endswith("Tensor") and hasattr(torch, name)
+        },
     }
     for name, answer in answers.items():
         setattr(cuda, name, answer)
@@ -170,7 +201,9 @@ def _answer(owner: Any, name: str, touches: Touches | None, answer: Any) -> None
 
 
 def _translate(touches: Touches, owner: Any, name: str, **fixed: Any) -> None:
-    """Have a function take the CPU where it is given a CUDA device in any argument, and `fixed` where it is given that."""
+    """Have a function take the CPU where it is given a CUDA device in any argument, and `fixed` where it is
+    given that.
+    """
     original = getattr(owner, name)
 
     @functools.wraps(original)
@@ -179,7 +212,9 @@ def _translate(touches: Touches, owner: Any, name: str, **fixed: Any) -> None:
         kwargs = {key: fixed[key] if key in fixed else on_cpu(value) for key, value in kwargs.items()}
         if isinstance(kwargs.get("map_location"), dict) or callable(kwargs.get("map_location")):
             kwargs["map_location"] = CPU
-        return original(*(str(on_cpu(one)) if isinstance(one, str) else on_cpu(one) for one in args), **kwargs)
+        return original(
+            *(str(on_cpu(one)) if isinstance(one, str) else on_cpu(one) for one in args), **kwargs
+        )
 
     setattr(owner, name, translated)
 

@@ -1,7 +1,8 @@
 """Notice, inside a running program, where its own code reaches for CUDA.
 
-Seen are: every use of a member of `torch.cuda`, the `.cuda()` methods, and what ends the program because there is no
-CUDA or no NCCL (a `"cuda"` device, an `"nccl"` group). `stand_in` sees the devices and groups where they are named.
+Seen are: every use of a member of `torch.cuda`, the `.cuda()` methods, and what ends the program because
+there is no CUDA or no NCCL (a `"cuda"` device, an `"nccl"` group). `stand_in` sees the devices and groups
+where they are named.
 """
 
 import functools
@@ -98,7 +99,9 @@ def _noting_the_last(hook: Callable, touches: Touches) -> Callable:
                 where = place(own.tb_frame)
                 assert where is not None
                 what = f"{kind.__name__}: {str(error).splitlines()[0][:160]}"
-                touches.journal.write("touch", what=what, file=where[0], line=own.tb_lineno, end=own.tb_lineno, fatal=True)
+                touches.journal.write(
+                    "touch", what=what, file=where[0], line=own.tb_lineno, end=own.tb_lineno, fatal=True
+                )
         hook(kind, error, traceback)
 
     return hooked

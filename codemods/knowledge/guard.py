@@ -41,6 +41,16 @@ def has_accelerator(file: File, node: cst.CSTNode) -> bool:
     return False
 
 
+def is_skipped_without(file: File, node: cst.CSTNode) -> bool:
+    """Whether a node stands in a test that is skipped where there is no accelerator."""
+    return any(
+        _requires(file, decorator.decorator)
+        for above in file.ancestors(node)
+        if isinstance(above, (cst.FunctionDef, cst.ClassDef))
+        for decorator in above.decorators
+    )
+
+
 def implies(file: File, test: cst.BaseExpression, truth: bool = True) -> bool:
     """Whether a test that came out as `truth` means that there is an accelerator."""
     match test:
@@ -111,8 +121,12 @@ def _leaves_without(file: File, statement: cst.CSTNode) -> bool:
 
 
 def _requires(file: File, decorator: cst.BaseExpression) -> bool:
-    """Whether a decorator runs what it decorates only where there is an accelerator."""
+    """Whether a decorator, or the mark it names, runs what it decorates only where there is an accelerator."""
     match decorator:
+        case cst.Name():
+            values = [binding.value for binding in file.bindings(decorator)]
+            if len(values) == 1 and isinstance(values[0], cst.Call) and _requires(file, values[0]):
+                return True
         case cst.Call(func=func, args=[cst.Arg(value=test), *_]):
             name = file.source(func)
             if name.endswith(("skipif", "skipIf")):

@@ -60,7 +60,7 @@ def main():
 
     torch.manual_seed(7)
     model = parallelize(ToyModel().cuda(), device_mesh)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-2, foreach=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-2, foreach=False)
 
     torch.manual_seed(11)
     centres = torch.randn(4, 16).cuda()
