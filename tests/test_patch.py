@@ -143,6 +143,16 @@ def test_subject_and_body_follow_the_conventions(repository, run, tmp_path) -> N
     assert clone.git("log", "-1", "--format=%s").startswith("[Hardware] ")
 
 
+def test_subjects_of_apis_fit_without_being_cut(repository, run, tmp_path) -> None:
+    repository.write("pyproject.toml", FILES["pyproject.toml"])
+    repository.write("vllm/worker.py", FILES["pack/train.py"])
+    repository.commit()
+    clone = apply(repository, series(run, repository.folder, tmp_path / "out"), tmp_path / "clone")
+    subjects = clone.git("log", "--format=%s", "origin/main..HEAD").splitlines()
+    assert "[Hardware] Use torch.accelerator.synchronize" in subjects
+    assert max(map(len, subjects)) <= 72
+
+
 def test_the_cover_letter_says_what_it_is_what_was_left_and_what_to_test(project, run, tmp_path) -> None:
     series(run, project.folder, tmp_path / "out")
     letter = (tmp_path / "out/cover-letter.md").read_text()

@@ -29,7 +29,8 @@ class Wording:
 
     def message(self, commit: Commit) -> str:
         """The whole message of a commit."""
-        subject = self.conventions.subject.format(title=self.title(commit), area=self.conventions.area)
+        room = WIDTH - len(self.conventions.subject.format(title="", area=self.conventions.area))
+        subject = self.conventions.subject.format(title=self.title(commit, room), area=self.conventions.area)
         body = _fill(_why(commit)) + "\n\n" + _replaced(commit.fixed)
         if self.conventions.sections:
             body = f"{self.conventions.sections[0]}\n\n{body}\n\nTest Plan\n\n{listed(self.test_plan)}"
@@ -37,8 +38,8 @@ class Wording:
             body += f"\n\nSigned-off-by: {self.sign_off}"
         return f"{textwrap.shorten(subject, WIDTH, placeholder=' ...')}\n\n{body}\n"
 
-    def title(self, commit: Commit) -> str:
-        """What a commit does, in the imperative."""
+    def title(self, commit: Commit, room: int = WIDTH) -> str:
+        """What a commit does, in the imperative, and in so many characters where that can be."""
         key = commit.unit.key
         if self.split == "folder":
             return f"Make {key} device-generic" if key != "." else "Make the top folder device-generic"
@@ -47,7 +48,8 @@ class Wording:
         code, _, name = key.partition(" ")
         rule = load().rules[code]
         if name and (new := _replacement(commit, code, name)):
-            return f"Replace {name} by {new}"
+            full = f"Replace {name} by {new}"
+            return full if len(full) <= room else f"Use {new}"
         title = titles().get(rule.name, f"Make {rule.name.replace('-', ' ')} generic")
         return f"{title}: {name}" if name else title
 
