@@ -28,6 +28,8 @@ def objection(before: str, after: str, ruleset: Ruleset, torch: tuple[int, ...])
         return f"the result would not compile: {error}"
     if new := undefined(after) - undefined(before):
         return f"the result would use undefined names: {', '.join(sorted(new))}"
+    if new := early(after) - early(before):
+        return f"the result would use names before they are bound: {', '.join(sorted(new))}"
     for name in sorted(_dotted(after, ruleset) - _dotted(before, ruleset)):
         if not ruleset.known(name, torch):
             return f"the result would use `{name}`, which torch {'.'.join(map(str, torch))} does not have"
@@ -72,3 +74,45 @@ def undefined(text: str) -> set[str]:
             if symbol.is_namespace() and table is top:
                 bound.add(symbol.get_name())
     return read - bound - KNOWN
+
+
+def early(text: str) -> set[str]:
+    """Names that the top level of a module reads in an earlier statement than the first that binds them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        body = ast.parse(text).body
+    read: set[str] = set()
+    found: set[str] = set()
+    bound: set[str] = set()
+    for statement in body:
+        loads, stores = _at_once(statement)
+        read |= loads - bound - stores - KNOWN
+        found |= read & stores
+        bound |= stores
+    return found
+
+
+def _at_once(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """The names that a statement reads and binds when it is reached, so not in the functions it defines."""
+    loads, stores = set(), set()
+    todo: list[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                loads.add(name)
+            case ast.Name(id=name):
+                stores.add(name)
+            case ast.alias():
+                stores.add(node.asname or node.name.partition(".")[0])
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                stores.add(name)
+                todo += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
+                continue
+            case ast.Lambda():
+                todo += [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+                continue
+            case ast.ClassDef(name=name):
+                stores.add(name)
+        todo += ast.iter_child_nodes(node)
+    return loads, stores

@@ -17,9 +17,9 @@ class Profile:
     operators: frozenset[str]
 
     def documents(self, operator: str) -> bool:
-        """Whether `operator` ("aten::add_.Tensor") or its functional form is documented."""
+        """Whether `operator` ("aten::add_.Tensor") or its functional or in-place form is documented."""
         base = operator.removeprefix("aten::").split(".")[0]
-        return base in self.operators or base.rstrip("_") in self.operators
+        return not {base, base.rstrip("_"), f"{base}_"}.isdisjoint(self.operators)
 
 
 def profile_names() -> list[str]:

@@ -1,8 +1,8 @@
 """The knowledge: `api.toml` maps the CUDA-only API, each file here is one rule, `profiles` are house styles."""
 
 from codemods.knowledge.api import known
-from codemods.knowledge.guard import veto
 from codemods.knowledge.profile import profile
+from codemods.knowledge.veto import veto
 
 __all__ = ["EVIDENCE", "PACKAGES", "known", "profile", "veto"]
 

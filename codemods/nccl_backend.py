@@ -59,7 +59,8 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     slot = _slot(file, literal)
     if slot is None:
         return
-    if slot == "report":
+    function = file.function(literal)
+    if slot == "report" or (function is not None and "ProcessGroupNCCL" in file.source(function)):
         yield Finding(literal, MESSAGE)
         return
     choice = file.parent(literal)

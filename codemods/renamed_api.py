@@ -44,7 +44,7 @@ from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
-from codemods.knowledge.uses import call_of, use
+from codemods.knowledge.uses import call_of, sources, use
 
 
 @rule("AGN101", "cuda")
@@ -62,9 +62,11 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     together: tuple[cst.CSTNode, ...] = ()
     if call := call_of(file, node):
         edits += tuple(_positional(file, call))
+        together = sources(file, call)
         if entry.cpu or (entry.skip and file.is_statement(call)):
-            guard, together = guarded(file, call, entry.cpu)
+            guard, before = guarded(file, call, entry.cpu)
             edits += guard
+            together += before
     elif entry.cpu:
         unsafe = f"without an accelerator `{entry.to}` raises and the original does not"
     yield Finding(node, message, edits, unsafe, together)

@@ -40,7 +40,7 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
-from codemods.knowledge.uses import argument, call_of, has_star, use
+from codemods.knowledge.uses import argument, call_of, has_star, sources, use
 
 
 @rule("AGN107", "cuda")
@@ -62,7 +62,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     if index is not None or arg.keyword is not None:
         edits += (file.replace(arg, index or file.source(arg.value)),)
     guard, together = guarded(file, call, "None") if file.is_statement(call) else ((), ())
-    yield Finding(node, message, (*edits, *guard), "", together)
+    yield Finding(node, message, (*edits, *guard), "", (*together, *sources(file, call)))
 
 
 def index_text(file: File, device: cst.BaseExpression) -> str | None:

@@ -48,7 +48,7 @@ def same(left: Run, right: Run, project: Project) -> str:
     if verdict.outcome == "same":
         return "same, bit for bit"
     if verdict.outcome == "within tolerance":
-        return f"same, losses within {verdict.largest:.0e}"
+        return f"same within {verdict.largest:.0e}"
     print(f"{project.name}: {verdict}\n{right.traceback if right.status != 'ended' else ''}", file=sys.stderr)
     return f"**{verdict.outcome}**"
 

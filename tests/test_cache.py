@@ -41,7 +41,7 @@ def test_cached_findings_are_the_findings(settings: Settings, monkeypatch: pytes
 def test_a_change_is_looked_at(settings: Settings, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     path, data = settings.root / "file.py", CALL
     check_cached(path, data, settings)
-    monkeypatch.setattr(cache, "check_bytes", lambda *_: [])
+    monkeypatch.setattr(cache, "check_bytes", lambda *_, **__: [])
     if change == "bytes":
         data += b"\n"
     elif change == "settings":
@@ -71,3 +71,12 @@ def test_no_folder_is_no_error(settings: Settings) -> None:
     (settings.root / FOLDER).write_bytes(b"a file is in the way")
     path = settings.root / "file.py"
     assert check_cached(path, CALL, settings) == check_bytes(path, CALL, settings)
+
+
+def test_a_change_of_a_file_that_findings_depend_on_is_looked_at(tmp_path: Path) -> None:
+    settings = Settings(root=tmp_path)
+    path = tmp_path / "train.py"
+    path.write_text("import torch\nfrom data import loader\nfor batch in loader:\n    batch.cuda()\n")
+    assert check_cached(path, path.read_bytes(), settings)[0].edits
+    (tmp_path / "data.py").write_text("class Batch:\n    def cuda(self):\n        return self\n")
+    assert not check_cached(path, path.read_bytes(), settings)[0].edits

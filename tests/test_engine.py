@@ -13,6 +13,7 @@ from agnostic.check import FAILED, REFUSED, check_text
 from agnostic.commands.check import check_file
 from agnostic.config import Settings
 from agnostic.fix import Fixed, fix_bytes
+from agnostic.gate import early
 from agnostic.pool import each
 
 SETTINGS = Settings(root=Path("/nowhere"))
@@ -115,3 +116,20 @@ def test_a_rule_that_fails_is_a_finding_of_its_file(tmp_path: Path) -> None:
     found = list(each(partial(check_file, settings), [bad, good], failed))
     assert found[0] == [f"{FAILED}: KeyError in fire.py:16: 'smoke'"]
     assert [one.code for one in found[1]] == ["KIT101"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("x = a\nimport a\n", {"a"}),
+        ("import a\nx = a\n", set()),
+        ("def f():\n    return a\nimport a\n", set()),
+        ("def f(x=a):\n    pass\nimport a\n", {"a"}),
+        ("if x:\n    import a\n    a()\n", set()),
+        ("x = lambda: a\nimport a\n", set()),
+        ("class C:\n    x = a\nimport a\n", {"a"}),
+        ("x = len(y)\n", set()),
+    ],
+)
+def test_names_that_a_module_uses_before_they_are_bound(text: str, wanted: set[str]) -> None:
+    assert early(text) == wanted

@@ -65,7 +65,7 @@ class Verdict:
     counts: tuple[int, int, int] = (0, 0, 0)
     """Losses, optimizer steps and values read that were compared, over all ranks."""
     largest: float = 0.0
-    """The largest relative difference of two losses."""
+    """The largest relative difference of two losses; of two values read, if nothing is trained."""
 
     @property
     def good(self) -> bool:
@@ -80,7 +80,8 @@ class Verdict:
         if self.outcome == "within tolerance":
             assert self.parting is not None
             since = f"bit for bit up to {self.parting}" if self.parting.loss else f"from {self.parting} on"
-            largest = f"losses differ by at most {self.largest:.2g}"
+            what = "losses" if losses else "values"
+            largest = f"{what} differ by at most {self.largest:.2g}"
             return f"{pair}: same within tolerance {self.rtol:g}, {since}; {largest} ({seen})"
         if self.outcome == "different":
             return f"{pair}: different" + (
@@ -130,6 +131,7 @@ def compare(
         return verdict(
             "different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something"
         )
+    trains = any(event["kind"] == "loss" for event in _events(left))
     exact: list[Parting] = []
     apart: list[Parting] = []
     counts, largest = [0, 0, 0], 0.0
@@ -145,7 +147,7 @@ def compare(
                 apart.append(_parting(quantity, rank, number, *pair))
             if quantity in COUNTED:
                 counts[COUNTED.index(quantity)] += len(pair[0])
-            if quantity == "loss":
+            if quantity == ("loss" if trains else "value read"):
                 differences = (relative(a[0], b[0]) for a, b in zip(*pair, strict=False))
                 largest = max(largest, *differences, 0.0)
     first = min(

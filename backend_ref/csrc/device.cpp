@@ -69,14 +69,20 @@ void set_device(c10::DeviceIndex index) {
   current = index;
 }
 
-static std::atomic<bool> used{false}, bad_fork{false};
+static std::atomic<bool> used{false}, bad_fork{false}, other_threads{false};
+static pthread_t first_thread;
 
 bool in_use() { return used && !bad_fork; }
+bool used_by_other_threads() { return other_threads; }
 bool in_bad_fork() { return bad_fork; }
 void use_device() {
   TORCH_CHECK(!bad_fork, "Cannot re-initialize ", device_name(), " in forked subprocess. To use ", device_name(),
               " with multiprocessing, you must use the 'spawn' start method");
-  if (used.exchange(true)) return;
+  if (used.exchange(true)) {
+    if (!pthread_equal(first_thread, pthread_self())) other_threads = true;
+    return;
+  }
+  first_thread = pthread_self();
   pthread_atfork(nullptr, nullptr, [] { bad_fork = true; });
 }
 

@@ -24,6 +24,8 @@ void set_device_unchecked(c10::DeviceIndex index);
 void use_device();
 bool in_bad_fork();
 bool in_use();
+// Whether a thread that was not the first to use the device has used it too, as autograd's threads do.
+bool used_by_other_threads();
 inline c10::DeviceIndex or_current(c10::DeviceIndex index) { return index < 0 ? current_device() : index; }
 inline c10::Device device(c10::DeviceIndex index) { return c10::Device(kNeuron, index); }
 

@@ -6,6 +6,7 @@
 #include "generator.h"
 #include "kernel_scope.h"
 #include "pinned_memory.h"
+#include "shutdown.h"
 #include "stream.h"
 
 #include <torch/csrc/utils/pybind.h>
@@ -79,9 +80,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("synchronize_stream", [](int index, int64_t id) {
     synchronize(c10::Stream(c10::Stream::UNSAFE, device(c10::DeviceIndex(index)), id));
   }, released);
-  m.def("settle", [] {  // before the interpreter ends: nothing may run on while the process is taken apart
-    for (c10::DeviceIndex index = 0; index < device_count(); index++) synchronize_device(index);
-  }, released);
+  m.def("settle", &settle, released);
   m.def("asynchronous", &asynchronous);
   // Keeps a stream from going on until the returned mark is reached: for tests of synchronisation.
   py::class_<Mark, std::shared_ptr<Mark>>(m, "Mark").def("reach", &Mark::reach);

@@ -166,15 +166,3 @@ def asks_for_cuda(file: File, node: cst.CSTNode) -> bool:
                     return True
         below = above
     return False
-
-
-def veto(file: File, node: cst.CSTNode) -> str:
-    """Why nothing may be changed at a node: TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13)."""
-    if "jit" in file.text:
-        for above in file.ancestors(node):
-            for decorator in getattr(above, "decorators", ()):
-                expression = decorator.decorator
-                name = file.name(expression.func if isinstance(expression, cst.Call) else expression) or ""
-                if name in ("torch.jit.script", "torch.jit.script_method", "torch.jit.export"):
-                    return "TorchScript has no `torch.accelerator`"
-    return ""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agnostic.file import File
     from agnostic.rule import Edit
 
+ASIDE = re.compile(r"(^|/)(tests?|testing|examples?|benchmarks?|recipes|scripts|tools|test_\w+)(/|$)")
+"""Where a project keeps code that imports its package; elsewhere a few imports speak of a user of it."""
 FOLDER = Path(__file__).parent.with_name("profiles")
 
 
@@ -90,7 +92,8 @@ def _belongs(profile: Profile, file: File) -> int:
     for package in profile.packages:
         score += 100 * (f"/{package}/" in f"/{where}")
         if package in file.text:
-            score += len(re.findall(rf"^[ \t]*(?:from|import) {package}\b", file.text, re.MULTILINE))
+            imports = len(re.findall(rf"^[ \t]*(?:from|import) {package}\b", file.text, re.MULTILINE))
+            score += imports if imports > 4 or ASIDE.search(where) else 0
     return score
 
 

@@ -197,9 +197,11 @@ def _element(file: File, element: cst.CSTNode) -> Slot:
 
 def _vendors(file: File, node: cst.CSTNode) -> set[str]:
     """The kinds of accelerator that literals below a node name; of a compound statement, none."""
-    if isinstance(node, cst.BaseCompoundStatement):
-        return set()
-    return {(file.string(one) or "").partition(":")[0] for one in file.below(node)} & VENDORS - {"cpu"}
+    known = file.facts.setdefault("vendors", {})
+    if id(node) not in known:
+        parts = () if isinstance(node, cst.BaseCompoundStatement) else file.below(node)
+        known[id(node)] = {(file.string(one) or "").partition(":")[0] for one in parts} & VENDORS - {"cpu"}
+    return known[id(node)]
 
 
 def _expected(file: File, node: cst.CSTNode) -> Slot:

@@ -71,5 +71,14 @@ def argument(call: cst.Call, position: int, keyword: str) -> cst.Arg | None:
     return None
 
 
+def sources(file: File, call: cst.Call) -> tuple[cst.CSTNode, ...]:
+    """What the variables among the arguments of a call are set to: a device there must become generic, too."""
+    values = []
+    for arg in call.args:
+        if isinstance(arg.value, cst.Name):
+            values += [binding.value for binding in file.bindings(arg.value) if binding.value is not None]
+    return tuple(values)
+
+
 def has_star(call: cst.Call) -> bool:
     return any(arg.star for arg in call.args)

@@ -1,4 +1,5 @@
-// Convolution and attention: PyTorch asks other devices for kernels under names that the CPU does not have.
+// Operators for which PyTorch asks more of an accelerator than of the CPU: convolution and attention under names that
+// the CPU does not have, and histograms of integers.
 #include "accounting.h"
 #include "call_bridge.h"
 #include "kernel_scope.h"
@@ -10,6 +11,7 @@
 #include <ATen/ops/_fused_sdp_choice_native.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/histc.h>
 #include <torch/library.h>
 
 namespace neuron {
@@ -46,6 +48,19 @@ static std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   return {bridge.to_device(d_input), bridge.to_device(d_weight), bridge.to_device(d_bias)};
 }
 
+// Programs count integers this way on accelerators (mixture-of-experts layers do); the CPU's kernel refuses them.
+static at::Tensor histc(const at::Tensor& self, int64_t bins, const at::Scalar& low, const at::Scalar& high) {
+  account("aten::histc");
+  synchronize(current_stream(self.device().index()));
+  CallBridge bridge;
+  auto self_cpu = bridge.to_cpu(self);
+  KernelScope scope(bridge.device);
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  if (!at::isIntegralType(self.scalar_type(), /*includeBool=*/false))
+    return bridge.to_device(at::histc(self_cpu, bins, low, high));
+  return bridge.to_device(at::histc(self_cpu.to(at::kDouble), bins, low, high).to(self.scalar_type()));
+}
+
 // Decides from shapes alone, because fake tensors ask too.
 static int64_t choose_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                 const std::optional<at::Tensor>& mask, double dropout, bool causal,
@@ -56,6 +71,7 @@ static int64_t choose_attention(const at::Tensor& query, const at::Tensor& key, 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("convolution_overrideable", TORCH_FN(convolution));
   m.impl("convolution_backward_overrideable", TORCH_FN(convolution_backward));
+  m.impl("histc", TORCH_FN(histc));
   m.impl("_fused_sdp_choice", TORCH_FN(choose_attention));
 }
 

@@ -1,0 +1,34 @@
+"""Places where nothing is changed, whatever the rules find there."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from agnostic.file import File
+
+SCRIPTED = {"torch.jit.script", "torch.jit.script_method", "torch.jit.export"}
+CUDA_CLASS = re.compile(r"_*(CUDA|Cuda|NCCL|Nccl)(?![a-z])")
+
+
+def veto(file: File, node: cst.CSTNode) -> str:
+    """Why nothing may be changed at a node; empty if it may.
+
+    TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13). A class that is called CUDA is one
+    implementation among others. Fake tensors need no device, so that their literals mean what they say.
+    """
+    for above in file.ancestors(node):
+        match above:
+            case cst.FunctionDef(decorators=decorators) if any(_is_scripted(file, one) for one in decorators):
+                return "TorchScript has no `torch.accelerator`"
+            case cst.ClassDef(name=cst.Name(name)) if CUDA_CLASS.match(name):
+                return f"`{name}` is the implementation for CUDA, by its name"
+            case cst.With(items=items) if any("fake" in file.source(item).lower() for item in items):
+                return "fake tensors need no device of their kind"
+    return ""
+
+
+def _is_scripted(file: File, decorator: cst.Decorator) -> bool:
+    expression = decorator.decorator
+    return file.name(expression.func if isinstance(expression, cst.Call) else expression) in SCRIPTED
