@@ -155,7 +155,7 @@ def check_text(
         candidate.key = (rule.code, finding.message, file.text_of_line(line).strip())
         if _is_silenced(rule.code, line, silenced):
             candidate.stays = "it is silenced by a comment"
-        elif not settings.selects(rule.code) or settings.ignored_in(rule.code, path):
+        elif not settings.looks_for(rule.code, path):
             candidate.stays = "its rule is not selected"
         else:
             candidate.place = len(wanted)
