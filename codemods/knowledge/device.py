@@ -343,8 +343,8 @@ def _module_edits(file: File, text: str, imports: tuple[Edit, ...]) -> tuple[Edi
     row = 0
     for statement in file.ast.body:
         first = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
-        text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if any(first <= site <= (statement.end_lineno or 0) for site in sites) and not (text or _imports(statement)):
+        prose = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if any(first <= site <= (statement.end_lineno or 0) for site in sites) and not (prose or _imports(statement)):
             break
         if _imports(statement):
             row = statement.end_lineno or 0
