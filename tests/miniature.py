@@ -71,13 +71,15 @@ def has_recorder() -> bool:
 
 
 def rewrite(root: Path) -> Path:
-    """Copy all projects to `root` and let the command rewrite the copy; nothing is edited by hand."""
-    shutil.copytree(
-        HERE, root, ignore=shutil.ignore_patterns("__pycache__", "*.xml", "*.json"), dirs_exist_ok=True
-    )
-    fix = ["fix", "--apply", "--unsafe-fixes", "."]
-    result = subprocess.run(
-        [sys.executable, "-m", "agnostic", *fix], cwd=root, capture_output=True, text=True
-    )
-    assert result.returncode in (0, 1), result.stderr
+    """Copy all projects to `root` and let the command rewrite each; nothing is edited by hand."""
+    shutil.copytree(HERE, root, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    for name in projects():
+        result = fix(root / name, "--apply")
+        assert result.returncode in (0, 1), result.stderr
     return root
+
+
+def fix(folder: Path, *options: str) -> subprocess.CompletedProcess:
+    """Run `torch-agnostic fix` in the folder of a project, as in a repository."""
+    command = [sys.executable, "-m", "agnostic", "fix", "--unsafe-fixes", *options, "."]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
