@@ -24,6 +24,8 @@ ASSIGNED = re.compile(
     re.MULTILINE,
 )
 
+KEPT = re.compile(r"[ \t]*(\w+)[ \t]*(?::[^=\r\n]+)?=(?!=)([^#\r\n]*)")
+
 
 class Lines:
     """Where the lines of a text begin, and on which of them something stands."""
@@ -102,6 +104,7 @@ def triggers(
     while roots - known:
         fresh, known = roots - known, set(roots)
         note(assignments(lines, rows.union(*(lines.rows(lines.find(root)) for root in fresh))))
+    names |= set(_keeping(lines, rows, roots, token))
     found = [lines.find(root, r"\b(?![ \t]*\.)") for root in roots]
     found += [
         lines.find(word, rf"{_SPACE}{package}\b") for package in packages for word in ("import", "from")
@@ -112,6 +115,15 @@ def triggers(
         found.append(lines.find(member, r"[ \t]*(?:=(?!=)|:|,)"))
         found += [lines.find(word, rf"[ \t]+{member}\b") for word in ("as", "for", "import")]
     return rows.union(*map(lines.rows, found))
+
+
+def _keeping(lines: Lines, rows: set[int], roots: set[str], token: re.Pattern[str]) -> Iterator[str]:
+    """The variables that keep what a member of a package gives, where its dotted name has a token in it."""
+    member = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(roots)))})\.[\w.]*(?:{token.pattern})")
+    for row in rows:
+        kept = KEPT.match(lines.line(row))
+        if kept and not token.search(kept[1]) and member.search(kept[2]):
+            yield kept[1]
 
 
 def mask(lines: Lines, tree: ast.Module, rows: set[int]) -> tuple[str, list[ast.stmt]]:

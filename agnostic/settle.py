@@ -26,6 +26,8 @@ class Candidate:
     stays: str = ""
     """Why it is not fixed; empty if it may be."""
     partners: set[int] = field(default_factory=set)
+    neighbours: set[int] = field(default_factory=set)
+    """Those on the same line; each can be applied in a round of its own."""
     """The numbers of those it has to be fixed with."""
 
     @property
@@ -42,6 +44,12 @@ def settle(candidates: Sequence[Candidate]) -> None:
             for other in range(bisect.bisect_left(starts, start), bisect.bisect_right(starts, end)):
                 if other != number and candidates[other].span[1] <= end and candidates[other].blocks:
                     candidate.partners.add(other)
+    by_line: dict[int, set[int]] = {}
+    for number, candidate in enumerate(candidates):
+        if candidate.blocks:
+            by_line.setdefault(candidate.line, set()).add(number)
+    for number, candidate in enumerate(candidates):
+        candidate.neighbours = by_line.get(candidate.line, set()) - {number}
     _spread(candidates)
     while stuck := _stuck(candidates):
         for number in stuck:
@@ -50,12 +58,15 @@ def settle(candidates: Sequence[Candidate]) -> None:
 
 
 def _spread(candidates: Sequence[Candidate]) -> None:
-    """A candidate stays with a partner that stays, and is as unsafe as its partners."""
+    """A candidate stays with a partner that stays, and is as unsafe as its partners.
+
+    So does one with another on its line: a line that is changed by half is worse than one that stays.
+    """
     changed = True
     while changed:
         changed = False
         for candidate in candidates:
-            for other in sorted(candidate.partners) if candidate.is_open else ():
+            for other in sorted(candidate.partners | candidate.neighbours) if candidate.is_open else ():
                 partner = candidates[other]
                 if not partner.is_open:
                     candidate.stays = f"it goes together with line {partner.line}, which stays"

@@ -36,6 +36,7 @@ from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, is_reference
 
 SKIPS = re.compile(r"(skipif|skipIf|skipUnless)$")
+NAMED = re.compile(r"(?<![\w.])\w*cuda\w*(?=\()", re.IGNORECASE)
 AWAY = "the answer is used elsewhere, where it may stand for CUDA itself"
 
 
@@ -50,11 +51,25 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
             return
     text, edits = spell(file, "torch.accelerator.is_available", node)
     unsafe, together = dependants(file, call or node)
+    unsafe = unsafe or _means_cuda(file, node)
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
     if file.settings.torch < version("2.6"):
         yield Finding(node, message)
     else:
         yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)
+
+
+def _means_cuda(file: File, node: cst.CSTNode) -> str:
+    """Why a question may be about CUDA itself: the words beside it say so."""
+    statement = file.statement(node)
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Assert(msg=message)]) if message is not None:
+            if "cuda" in file.source(message).lower():
+                return "the message says that CUDA is meant"
+        case cst.If(test=test):
+            if found := NAMED.search(file.source(test)):
+                return f"`{found[0]}` is about CUDA, by its name"
+    return ""
 
 
 def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.CSTNode, ...]]:

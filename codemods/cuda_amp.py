@@ -107,6 +107,9 @@ def _generic(file: File, call: cst.Call) -> Iterator[Finding]:
     if kind is None or file.string(kind.value) != "cuda":
         return
     file.claim(kind.value)
+    if has_star(call):
+        yield Finding(kind.value, f'`{name}("cuda")` is CUDA only; its arguments are not visible here')
+        return
     device = device_at(file, call)
     enabled = argument(call, GENERIC[name], "enabled")
     edits = (file.replace(kind.value, device.type), *_parity(file, call, device, enabled))

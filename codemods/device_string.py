@@ -86,6 +86,8 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         device = device_at(file, literal)
         unsafe = slot.unsure or device.unsafe
         whole = whole_device(file, literal)
+        if whole is not None and isinstance(file.parent(whole), cst.Param):
+            unsafe = unsafe or "a default is part of an interface, and is evaluated when the module is imported"
         if index and index != "0":
             if whole is not None:
                 edit = file.replace(whole, device.at(index))

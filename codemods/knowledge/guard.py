@@ -41,16 +41,6 @@ def has_accelerator(file: File, node: cst.CSTNode) -> bool:
     return False
 
 
-def is_skipped_without(file: File, node: cst.CSTNode) -> bool:
-    """Whether a node stands in a test that is skipped where there is no accelerator."""
-    return any(
-        _requires(file, decorator.decorator)
-        for above in file.ancestors(node)
-        if isinstance(above, (cst.FunctionDef, cst.ClassDef))
-        for decorator in above.decorators
-    )
-
-
 def implies(file: File, test: cst.BaseExpression, truth: bool = True) -> bool:
     """Whether a test that came out as `truth` means that there is an accelerator."""
     match test:

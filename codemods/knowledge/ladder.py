@@ -21,7 +21,8 @@ DEVICE = re.compile(
     r"[ \t]*(?P<use>return |[\w.]+ = )?(?P<device>(?P<object>torch\.device\()?[\"'](?P<vendor>\w+)(?::0)?[\"'](?(object)\)))"
 )
 """What a branch does with its device."""
-VENDOR = re.compile(r"\b(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron)\b")
+VENDOR = re.compile(r"(?<![a-zA-Z0-9])(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron|sdaa)(?![a-zA-Z0-9])")
+"""A kind of device in a word: `torch.xpu`, `is_npu_available`, `"mps"`."""
 
 
 @dataclass(frozen=True)
