@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from . import flex_attention
 from .core import C
 from .strictness import is_strict
 
@@ -123,6 +124,7 @@ def _retarget(graph_module: torch.fx.GraphModule, fake_mode: Any, example_inputs
     view_to_reshape(graph_module)
     inputs = [cpu_fake(value) for value in example_inputs]
     FakeTensorProp(graph_module, fake_mode).propagate_dont_convert_inputs(*inputs)
+    flex_attention.replace_by_dense_form(graph_module, fake_mode)
     return inputs
 
 
