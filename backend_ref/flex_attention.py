@@ -1,8 +1,8 @@
 """FlexAttention on the device.
 
-PyTorch admits it for a fixed list of devices, and its compiler has no backward of it for the CPU, to which graphs are
-retargeted. So the device is admitted, and both directions are replaced by the operators' own dense form, which is right
-for every score and mask function and needs memory for the whole matrix of scores.
+PyTorch admits it for a fixed list of devices, and its compiler has no backward of it for the CPU, to which
+graphs are retargeted. So the device is admitted, and both directions are replaced by the operators' own dense
+form, which is right for every score and mask function and needs memory for the whole matrix of scores.
 """
 
 import operator
@@ -46,16 +46,22 @@ def replace_by_dense_form(graph_module: torch.fx.GraphModule, fake_mode: Any) ->
         graph_module.recompile()
 
 
-def _inline(graph_module: torch.fx.GraphModule, node: torch.fx.Node, function: Callable[..., Any], fake_mode: Any) -> None:
+def _inline(
+    graph_module: torch.fx.GraphModule, node: torch.fx.Node, function: Callable[..., Any], fake_mode: Any
+) -> None:
     from torch._inductor.decomposition import select_decomp_table
     from torch.fx.experimental.proxy_tensor import make_fx
 
     leaves, structure = tree_flatten((node.args, node.kwargs))
-    tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.fx.Node) and leaf.op != "get_attr"]
+    tensors = [
+        i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.fx.Node) and leaf.op != "get_attr"
+    ]
 
     def run(*values: Any) -> Any:
         filled = [
-            getattr(graph_module, leaf.target) if isinstance(leaf, torch.fx.Node) and leaf.op == "get_attr" else leaf
+            getattr(graph_module, leaf.target)
+            if isinstance(leaf, torch.fx.Node) and leaf.op == "get_attr"
+            else leaf
             for leaf in leaves
         ]
         for position, value in zip(tensors, values, strict=True):
@@ -69,7 +75,9 @@ def _inline(graph_module: torch.fx.GraphModule, node: torch.fx.Node, function: C
         )
     inputs = [inner for inner in traced.graph.nodes if inner.op == "placeholder"]
     copied = dict(zip(inputs, (leaves[position] for position in tensors), strict=True))
-    for inner in traced.graph.nodes:  # constants become attributes of the outer module, under names of their own
+    for (
+        inner
+    ) in traced.graph.nodes:  # constants become attributes of the outer module, under names of their own
         if inner.op == "get_attr":
             unique = f"_dense_{node.name}_{inner.target}"
             setattr(graph_module, unique, getattr(traced, inner.target))
@@ -91,4 +99,3 @@ def _replace_result(user: torch.fx.Node, results: Any) -> None:
     elif value is not None:
         user.replace_all_uses_with(value)
     user.graph.erase_node(user)
-

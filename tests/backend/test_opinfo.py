@@ -1,4 +1,5 @@
-"""PyTorch's own operator samples, through PyTorch's own device-generic machinery: what passes on the CPU passes here.
+"""PyTorch's own operator samples, through PyTorch's own device-generic machinery: what passes on the CPU
+passes here.
 
 A fixed sample by default; `opinfo_table.py` and `pytest -m ''` run all.
 """
@@ -15,7 +16,9 @@ pytest.importorskip("expecttest", reason="PyTorch's test machinery needs expectt
 
 
 def compare(*options):
-    return subprocess.run([sys.executable, str(HERE / "opinfo_table.py"), *options], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, str(HERE / "opinfo_table.py"), *options], capture_output=True, text=True
+    )
 
 
 def test_sample_of_the_operators():
