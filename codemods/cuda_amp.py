@@ -113,7 +113,9 @@ def _generic(file: File, call: cst.Call) -> Iterator[Finding]:
     device = device_at(file, call)
     enabled = argument(call, GENERIC[name], "enabled")
     edits = (file.replace(kind.value, device.type), *_parity(file, call, device, enabled))
-    yield Finding(kind.value, f'`{name}("cuda")` is CUDA only; give it the device\'s type', (*device.edits, *edits), device.unsafe)
+    yield Finding(
+        kind.value, f'`{name}("cuda")` is CUDA only; give it the device\'s type', (*device.edits, *edits), device.unsafe
+    )
 
 
 def _arguments(

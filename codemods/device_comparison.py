@@ -64,7 +64,9 @@ def _comparison(
             subject, literal = (right, left) if _is_cuda(file, left) else (left, right)
             if _is_cuda(file, literal):
                 if isinstance(subject, cst.Attribute) and subject.attr.value == "device":
-                    yield Finding(node, "a torch.device never equals a string, so this is always false; compare `.type`")
+                    yield Finding(
+                        node, "a torch.device never equals a string, so this is always false; compare `.type`"
+                    )
                     return
                 sign = "!=" if isinstance(operator, cst.Equal) else "=="
                 edits = (file.replace(literal, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))

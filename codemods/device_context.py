@@ -86,7 +86,10 @@ def _index(file: File, name: str, device: cst.BaseExpression) -> tuple[str, str]
             return text, ""
         case cst.Attribute(attr=cst.Name("device")):
             return f"{text}.index", ""
-        case cst.Call(func=func) if file.name(func) in ("torch.cuda.current_device", "torch.accelerator.current_device_index"):
+        case cst.Call(func=func) if file.name(func) in (
+            "torch.cuda.current_device",
+            "torch.accelerator.current_device_index",
+        ):
             return text, ""
         case cst.Name(name) if (known := in_scope(file, device)) is not None and known.text == name:
             return (f"{name}.index", known.unsafe) if known.kind == "device" else None

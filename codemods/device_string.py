@@ -92,7 +92,9 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             if whole is not None:
                 edit = file.replace(whole, device.at(index))
             else:
-                edit = file.replace(literal, f'f"{{{device.type}}}:{index}"' if slot.kind == "type" else device.at(index))
+                edit = file.replace(
+                    literal, f'f"{{{device.type}}}:{index}"' if slot.kind == "type" else device.at(index)
+                )
         elif whole is not None:
             edit = file.replace(whole, whole_text(file, whole) or device.object)
         else:

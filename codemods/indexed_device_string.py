@@ -69,7 +69,13 @@ def check(node: cst.FormattedString | cst.SimpleString, file: File) -> Iterator[
         torch, added = root(file, whole)
         own = project_device(file, whole)
         device = own or Device(f"{torch}.accelerator.current_accelerator()", "device", "", added)
-        unsafe = own.unsafe if own is not None else "" if has_accelerator(file, whole) else "without an accelerator it raises here, not at the first use"
+        unsafe = (
+            own.unsafe
+            if own is not None
+            else ""
+            if has_accelerator(file, whole)
+            else "without an accelerator it raises here, not at the first use"
+        )
     else:
         device = device_at(file, whole)
         unsafe = device.unsafe

@@ -122,5 +122,3 @@ def _slot(file: File, node: cst.BaseExpression) -> str | None:
         case cst.Expr() | cst.Subscript() | cst.Index():
             return None
     return "report"
-
-

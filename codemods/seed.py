@@ -80,8 +80,9 @@ def _only_seeds(file: File, guard: cst.If) -> Iterator[cst.Call]:
     calls = []
     for line in guard.body.body:
         match line:
-            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=func) as call)]) if (
-                file.name(func) in ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=func) as call)]) if file.name(func) in (
+                "torch.cuda.manual_seed",
+                "torch.cuda.manual_seed_all",
             ):
                 calls.append(call)
             case _:

@@ -33,7 +33,10 @@ INDEX = re.compile(
 """Expressions that sound like the index of a device."""
 
 PARAMETER = "`{0}` is a parameter here; a caller may pass another device"
-SITE = re.compile(r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl|cuda\.|autocast|GradScaler|custom_[fb]wd)", re.MULTILINE)
+SITE = re.compile(
+    r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl|cuda\.|autocast|GradScaler|custom_[fb]wd)",
+    re.MULTILINE,
+)
 """A line that may need a device."""
 
 
@@ -94,9 +97,7 @@ def in_scope(file: File, node: cst.CSTNode) -> Device | None:
     return _attribute(file, node, torch)
 
 
-def _variable(
-    file: File, name: str, bindings: list[Binding], scope: cst.CSTNode, node: cst.CSTNode
-) -> Device | None:
+def _variable(file: File, name: str, bindings: list[Binding], scope: cst.CSTNode, node: cst.CSTNode) -> Device | None:
     first = bindings[0]
     if len(bindings) == 1 and isinstance(first.node, cst.Param):
         return _parameter(file, name, first.node)
@@ -259,10 +260,7 @@ def expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
         return f"{torch}.accelerator.current_accelerator()"
     if file.settings.torch >= (2, 7):
         return f'{torch}.accelerator.current_accelerator(check_available=True) or {torch}.device("cpu")'
-    return (
-        f"{torch}.accelerator.current_accelerator() if {torch}.accelerator.is_available()"
-        f' else {torch}.device("cpu")'
-    )
+    return f'{torch}.accelerator.current_accelerator() if {torch}.accelerator.is_available() else {torch}.device("cpu")'
 
 
 def type_expression(file: File, node: cst.CSTNode, torch: str = "torch", index: str | None = None) -> str:

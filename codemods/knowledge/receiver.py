@@ -97,7 +97,9 @@ def _imported(file: File) -> Iterator[str]:
             continue
         parts = statement.module.split(".")
         homes = [folder.parents[statement.level - 2] if statement.level > 1 else folder]
-        homes += [] if statement.level else [above for above in folder.parents if above.is_relative_to(file.settings.root)]
+        homes += (
+            [] if statement.level else [above for above in folder.parents if above.is_relative_to(file.settings.root)]
+        )
         for home in homes:
             text = file.other(home.joinpath(*parts).with_suffix(".py"))
             if text is not None:
