@@ -58,8 +58,16 @@ class Settings:
             for pattern, codes in self.per_file_ignores.items()
         )
 
+    def looks_for(self, code: str, path: Path) -> bool:
+        """Whether findings with this code would be reported in this file."""
+        return self.selects(code) and not self.ignored_in(code, path)
+
     def excludes(self, path: Path) -> bool:
         return any(matches(pattern, path, self.root) for pattern in (*self.exclude, *self.extend_exclude))
+
+
+KEYS = {item.name.replace("_", "-"): item for item in fields(Settings) if item.name != "root"}
+"""What a configuration may set."""
 
 
 def version(text: str) -> tuple[int, ...]:
@@ -80,20 +88,23 @@ def matches(pattern: str, path: Path, root: Path) -> bool:
     pattern = pattern.rstrip("/")
     if "/" in pattern:
         return any(
-            _glob(pattern.removeprefix("./")).fullmatch(candidate.as_posix()) for candidate in candidates
+            glob(pattern.removeprefix("./")).fullmatch(candidate.as_posix()) for candidate in candidates
         )
-    return any(_glob(pattern).fullmatch(part) for part in relative.parts)
+    return any(glob(pattern).fullmatch(part) for part in relative.parts)
 
 
 @cache
-def _glob(pattern: str) -> re.Pattern[str]:
+def glob(pattern: str) -> re.Pattern[str]:
     parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]+\])", pattern)
-    return re.compile(
-        "".join(
-            parts.get(piece) or (piece if piece.startswith("[") else re.escape(piece)) for piece in pieces
+    try:
+        return re.compile(
+            "".join(
+                parts.get(piece) or (piece if piece.startswith("[") else re.escape(piece)) for piece in pieces
+            )
         )
-    )
+    except re.error as error:
+        raise ConfigError(f"the pattern `{pattern}` is none: {error}") from None
 
 
 def find_root(start: Path) -> tuple[Path, Path | None]:
@@ -139,7 +150,7 @@ def _is_strings(value: object) -> bool:
 
 
 def _read(table: dict[str, Any], settings: Settings, path: Path) -> Settings:
-    known = {item.name.replace("_", "-"): item for item in fields(Settings) if item.name != "root"}
+    known = KEYS
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:

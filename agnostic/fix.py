@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +30,8 @@ ROUNDS = 12
 RETRIES = 4
 """How often the groups that the gate refuses are left out before the file is."""
 
+Chooser = Callable[[Sequence[Candidate]], list[set[int]]]
+"""Picks groups of candidates, by their numbers."""
 Refused = dict[tuple[str, ...], str]
 """The key of a candidate -> why its fix is not applied."""
 
@@ -60,15 +62,20 @@ class Attempt:
     why: str = ""
 
 
-def fix_bytes(path: Path, data: bytes, settings: Settings, unsafe: bool = False) -> Fixed:
-    """Fix a file's bytes; they come back untouched if the result would not pass the gate."""
+def fix_bytes(
+    path: Path, data: bytes, settings: Settings, unsafe: bool = False, choose: Chooser = choose
+) -> Fixed:
+    """Fix a file's bytes; they come back untouched if the result would not pass the gate.
+
+    `choose` picks the groups of each round from the candidates; another one can fix a part of the file.
+    """
     if not may_concern(data):
         return Fixed(path, data, data, (), ())
     try:
         source = read(path, data)
     except (SyntaxError, ValueError, LookupError) as error:
         return Fixed(path, data, data, (), (unreadable(path, str(error)),))
-    fixer = Fixer(path, settings, unsafe)
+    fixer = Fixer(path, settings, unsafe, choose)
     result = fixer.fix(source.text)
     try:
         after = source.encode(result.text)
@@ -83,10 +90,11 @@ def fix_bytes(path: Path, data: bytes, settings: Settings, unsafe: bool = False)
 class Fixer:
     """Fixes the texts of one file, round by round."""
 
-    def __init__(self, path: Path, settings: Settings, unsafe: bool) -> None:
+    def __init__(self, path: Path, settings: Settings, unsafe: bool, choose: Chooser = choose) -> None:
         self.path = path
         self.settings = settings
         self.unsafe = unsafe
+        self._choose = choose
 
     def fix(self, text: str) -> Attempt:
         """All rounds, without the groups of fixes that would not pass the gate."""
@@ -108,7 +116,7 @@ class Fixer:
         diagnostics, candidates = self._check(text, refused)
         result = Attempt(text, diagnostics, diagnostics)
         for _ in range(ROUNDS):
-            chosen = choose(candidates)
+            chosen = self._choose(candidates)
             if not chosen:
                 if result.text != text:
                     result.why = self._objection(text, result.text, result.first, diagnostics)
@@ -127,7 +135,7 @@ class Fixer:
         before = text
         diagnostics, candidates = self._check(text, refused)
         for _ in range(ROUNDS):
-            chosen = choose(candidates)
+            chosen = self._choose(candidates)
             after = apply(before, edits_of(candidates, set().union(*chosen)))
             new_diagnostics, new_candidates = self._check(after, refused)
             if self._objection(before, after, diagnostics, new_diagnostics):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,31 @@ OPTIONS = [
     click.option("--config", type=click.Path(path_type=Path), help="A TOML file instead of pyproject.toml."),
     click.option("--jobs", type=click.IntRange(1), help="Processes to use; default: one per processor."),
 ]
+
+ONLY_NEW_OPTIONS = [
+    click.option(
+        "--baseline", type=click.Path(path_type=Path), help="Fail only above the counts in this file."
+    ),
+    click.option("--no-baseline", is_flag=True, help="Report everything, whatever the configuration says."),
+    click.option("--diff-base", metavar="REF", help="Report only what stands on lines added since REF."),
+]
+
+
+def only_new_options(function: Function) -> Function:
+    """Add the options by which only new findings count."""
+    for option in reversed(ONLY_NEW_OPTIONS):
+        function = option(function)
+    return function
+
+
+def with_baseline(
+    settings: dict[Path, Settings], baseline: Path | None, without: bool
+) -> dict[Path, Settings]:
+    """Settings of a run with the baseline of the command line, or without any."""
+    if baseline is None and not without:
+        return settings
+    given = "" if without or baseline is None else str(baseline.absolute())
+    return {path: replace(one, baseline=given) for path, one in settings.items()}
 
 
 def file_options(function: Function) -> Function:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from agnostic.baseline import above
 from agnostic.cache import check_cached
 from agnostic.check import FAILED, Diagnostic, about, check_bytes, unreadable
 from agnostic.config import Settings
-from agnostic.options import file_options, files
+from agnostic.diff_base import Added
+from agnostic.options import file_options, files, only_new_options, with_baseline
 from agnostic.output import FORMATS
 from agnostic.pool import each
 
@@ -29,6 +32,7 @@ def check_file(settings: dict[Path, Settings], path: Path, cached: bool = False)
 @file_options
 @click.option("--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True)
 @click.option("--statistics", is_flag=True, help="Count the findings by rule instead of listing them.")
+@only_new_options
 @click.option("--no-cache", is_flag=True, help="Look at every file, and remember nothing.")
 @click.pass_context
 def command(
@@ -37,13 +41,18 @@ def command(
     statistics: bool,
     no_cache: bool,
     jobs: int | None,
+    diff_base: str | None,
     **given: Any,
 ) -> None:
     """Report CUDA lock-in in PATHS (default: the current folder)."""
     settings = dict(files(**given))
+    settings = with_baseline(settings, given["baseline"], given["no_baseline"] or diff_base is not None)
     found: list[Diagnostic] = []
-    for diagnostics in each(partial(check_file, settings, cached=not no_cache), list(settings), failed, jobs):
-        found += diagnostics
+    with Added(diff_base, list(settings)) if diff_base else nullcontext() as added:
+        concerned = list(settings) if added is None else added.changed
+        for diagnostics in each(partial(check_file, settings, cached=not no_cache), concerned, failed, jobs):
+            found += diagnostics
+        found, note = above(found, settings) if added is None else (added.only(found), "")
     if statistics:
         click.echo(_statistics(found), nl=False)
     else:
@@ -52,6 +61,7 @@ def command(
         click.echo("torch-agnostic: no Python files found under the given paths", err=True)
     elif output_format in ("full", "concise"):
         click.echo(_summary(found, len(settings)), err=True)
+    click.echo(note, nl=False, err=True)
     context.exit(1 if found else 0)
 
 

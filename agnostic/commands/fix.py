@@ -31,9 +31,16 @@ def fix_file(settings: dict[Path, Settings], unsafe: bool, path: Path) -> Fixed:
 @click.option("--apply", is_flag=True, help="Write the files; without it the diff is printed.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply fixes that may change something; each says what.")
 @click.option("--diff", is_flag=True, help="Print the diff, with --apply too.")
+@click.option("--fix-only", is_flag=True, help="Do not fail because of findings that no fix is applied for.")
 @click.pass_context
 def command(
-    context: click.Context, apply: bool, unsafe_fixes: bool, diff: bool, jobs: int | None, **given: Any
+    context: click.Context,
+    apply: bool,
+    unsafe_fixes: bool,
+    diff: bool,
+    fix_only: bool,
+    jobs: int | None,
+    **given: Any,
 ) -> None:
     """Rewrite PATHS (default: the current folder) to the device-generic API."""
     settings = dict(files(**given))
@@ -58,7 +65,7 @@ def command(
         click.echo(_summary(results, apply, unsafe_fixes), err=True)
     if unwritten:
         context.exit(2)
-    left = any(result.left or (result.changed and not apply) for result in results)
+    left = any((result.left and not fix_only) or (result.changed and not apply) for result in results)
     context.exit(1 if left else 0)
 
 

@@ -34,8 +34,8 @@ def is_foreign(file: File, receiver: cst.BaseExpression) -> bool:
                 for value in values
             )
         case cst.Attribute():
-            name = file.name(receiver) or ""
-            return name.startswith(("torch.", "triton", "numba", "cupy"))
+            origin = file.name(receiver) or ""
+            return origin.startswith(("torch.", "triton", "numba", "cupy"))
     return False
 
 

@@ -1,0 +1,35 @@
+"""What tests of the command line and of git need: a run of a command, and a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from repositories import Repository
+
+from agnostic.__main__ import torch_agnostic
+from agnostic.config import ConfigError
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository")
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Run the command line in this process; what would be exit status 2 is an exception here too."""
+
+    def run(*arguments: object, status: int = 0) -> Result:
+        result = CliRunner().invoke(torch_agnostic, [str(one) for one in arguments])
+        if isinstance(result.exception, ConfigError):
+            result.exit_code = 2
+            result.stderr_bytes = str(result.exception).encode()
+        elif result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == status, result.output + str(result.exception)
+        return result
+
+    return run
