@@ -117,9 +117,10 @@ def _is_cuda(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_device(file: File, node: cst.BaseExpression) -> bool:
+    """Whether it is a CUDA device without an index, which no tensor is on; with one, the comparison is sound."""
     match node:
-        case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as value), *_]):
-            return file.name(func) == "torch.device" and (file.string(value) or "").startswith("cuda")
+        case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as value)]):
+            return file.name(func) == "torch.device" and file.string(value) == "cuda"
     return False
 
 
