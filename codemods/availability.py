@@ -32,6 +32,7 @@ from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.guard import leaves
+from codemods.knowledge.ladder import vendors
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, is_reference
 
@@ -53,7 +54,9 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     unsafe, together = dependants(file, call or node)
     unsafe = unsafe or _means_cuda(file, node)
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
-    if file.settings.torch < version("2.6"):
+    statement = file.statement(node)
+    several = isinstance(statement, cst.SimpleStatementLine) and len(vendors(file.source(statement))) > 1
+    if file.settings.torch < version("2.6") or several:
         yield Finding(node, message)
     else:
         yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)

@@ -24,8 +24,11 @@ from codemods.knowledge.spell import import_edit, root
 Kind = Literal["device", "type", "string", "unknown"]
 """What an expression gives: a torch.device, a device's type, a string that may have an index, or one of these."""
 
-NAMES = ("device", "dev", "DEVICE", "torch_device", "_device", "DEV", "_DEVICE", "device_type")
-"""What people call the device, likeliest first."""
+NAMES = (
+    "device", "dev", "DEVICE", "torch_device", "_device", "DEV", "_DEVICE", "device_type", "accelerator_device",
+    "ACCELERATOR",
+)  # fmt: skip
+"""What people, and this tool, call the device, likeliest first."""
 
 INDEX = re.compile(
     r"(^|_|\.)(i|idx|index|rank|gpu|gpu_id|id|ordinal|device_id|device_idx|device_index|local_rank|current_device)(\(\))?$"
@@ -276,35 +279,35 @@ def type_expression(file: File, node: cst.CSTNode, torch: str = "torch", index: 
 def _hoisted(file: File, node: cst.CSTNode) -> Device:
     """One `device = ...` in the only function that needs it, or for the whole module."""
     torch, edits = root(file, file.module)
-    name = _free_name(file)
     profile = file.profile
-    text = f"{name} = {profile.expression or expression(file, file.module, torch)}{file.newline}"
-    if profile.expression:
-        made = (*own_imports(file, profile.expression), *_module_edits(file, text, edits))
-        return Device(name, profile.device_kind, guess(file, profile.expression), made, torch)
-    if (first := _first_in_only_function(file, node)) is not None:
+    value = profile.expression or expression(file, file.module, torch)
+    first = None if profile.expression else _first_in_only_function(file, node)
+    if first is not None:
+        name = _free_name(file, ("device", "accelerator_device"))
         at = file.lines[first.lineno - 1]
-        indent = re.match(r"[ \t\f]*", file.text[at:])
-        return Device(name, "device", "", (*edits, Edit(at, at, f"{indent[0] if indent else ''}{text}")), torch)
-    return Device(name, "device", "", _module_edits(file, text, edits), torch)
+        indent = file.text[at : at + first.col_offset]
+        line = Edit(at, at, f"{indent}{name} = {value}{file.newline}")
+        return Device(name, "device", "", (*edits, line), torch)
+    name = _free_name(file, (profile.constant, "device", "DEVICE", "ACCELERATOR"))
+    made = _module_edits(file, f"{name} = {value}{file.newline}", edits)
+    if profile.expression:
+        unsafe = guess(file, profile.expression)
+        return Device(name, profile.device_kind, unsafe, (*own_imports(file, value), *made), torch)
+    return Device(name, "device", "", made, torch)
 
 
-def _free_name(file: File) -> str:
-    """A name for the hoisted device that nothing in the file binds."""
-    if "free name" in file.facts:
-        return file.facts["free name"]
-    taken = set()
-    for node in ast.walk(file.ast):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name) | ast.alias(asname=str(name)):
-                taken.add(name)
-            case ast.alias(name=name):
-                taken.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                taken.add(name)
-    wanted = (file.profile.constant, "device", "DEVICE", "accelerator_device", "_accelerator_device")
-    free = next(name for name in wanted if name and name not in taken)
-    return file.facts.setdefault("free name", free)
+def _free_name(file: File, wanted: tuple[str, ...]) -> str:
+    """The first of these names, with `_` in front if it must be, that nothing in the file binds."""
+    if "bound names" not in file.facts:
+        taken = file.facts["bound names"] = set()
+        for node in ast.walk(file.ast):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name) | ast.alias(asname=str(name)):
+                    taken.add(name)
+                case ast.alias(name=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    taken.add(name)
+    names = [name for name in wanted if name]
+    return next(name for name in [*names, *(f"_{name}" for name in names)] if name not in file.facts["bound names"])
 
 
 def _sites(file: File) -> list[int]:

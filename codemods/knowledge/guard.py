@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import libcst as cst
@@ -90,14 +91,14 @@ LEAVES = {"pytest.skip", "sys.exit", "exit", "quit", "self.skipTest", "unittest.
 
 def leaves(file: File, block: cst.BaseSuite) -> bool:
     """Whether a block never goes on to what follows it."""
-    last = block.body[-1] if block.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    match last:
-        case cst.Return() | cst.Raise() | cst.Continue() | cst.Break():
+    if isinstance(block, cst.SimpleStatementSuite):
+        return isinstance(block.body[-1], (cst.Return, cst.Raise, cst.Continue, cst.Break))
+    suite = file.suite(block)
+    match suite[-1] if suite else None:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
             return True
-        case cst.Expr(value=cst.Call(func=func)):
-            return (file.name(func) or file.source(func)) in LEAVES
+        case ast.Expr(value=ast.Call(func=func)):
+            return ast.unparse(func) in LEAVES
     return False
 
 
