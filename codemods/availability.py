@@ -36,6 +36,7 @@ from codemods.knowledge.ladder import vendors
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, is_reference
 
+SWITCH = re.compile(r"\b(?:torch\.backends\.cud|cudnn\.)[\w.]*")
 SKIPS = re.compile(r"(skipif|skipIf|skipUnless)$")
 NAMED = re.compile(r"(?<![\w.])\w*cuda\w*(?=\()", re.IGNORECASE)
 AWAY = "the answer is used elsewhere, where it may stand for CUDA itself"
@@ -56,10 +57,21 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
     statement = file.statement(node)
     several = isinstance(statement, cst.SimpleStatementLine) and len(vendors(file.source(statement))) > 1
-    if file.settings.torch < version("2.6") or several:
+    if file.settings.torch < version("2.6") or several or _guards_switches(file, statement):
         yield Finding(node, message)
     else:
         yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)
+
+
+def _guards_switches(file: File, statement: cst.CSTNode) -> bool:
+    """Whether all that is CUDA's in a branch are switches of CUDA libraries, which nothing else needs."""
+    if not isinstance(statement, cst.If):
+        return False
+    start, end = file.span(statement.body)
+    rows = range(file.line_at(start), file.line_at(max(start, end - 1)) + 1)
+    code = "\n".join(file.text_of_line(row).partition("#")[0] for row in rows)
+    rest = SWITCH.sub("", code)
+    return rest != code and "cuda" not in rest and "accelerator" not in rest
 
 
 def _means_cuda(file: File, node: cst.CSTNode) -> str:
