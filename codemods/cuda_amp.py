@@ -52,8 +52,9 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
-from codemods.knowledge.device import Device, device_at
+from codemods.knowledge.device import Device
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.imports import respell
 from codemods.knowledge.uses import argument, call_of, has_star, use
 

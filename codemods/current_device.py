@@ -25,8 +25,9 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import Device, device_at
+from codemods.knowledge.device import Device
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.slots import slot_of
 

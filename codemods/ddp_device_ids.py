@@ -28,8 +28,8 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 
 ARGUMENTS = {
     "DistributedDataParallel": ("device_ids", "output_device"),

@@ -42,7 +42,8 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import INDEX, in_scope
+from codemods.knowledge.device import INDEX
+from codemods.knowledge.scope import in_scope
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import argument, call_of, use
 from codemods.set_device import index_text

@@ -48,10 +48,12 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at, expression, in_scope, type_expression
+from codemods.knowledge.device import expression, type_expression
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import OPEN
 from codemods.knowledge.profile import own_imports
+from codemods.knowledge.scope import in_scope
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 

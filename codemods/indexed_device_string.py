@@ -30,8 +30,9 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
-from codemods.knowledge.device import Device, device_at, project_device
+from codemods.knowledge.device import Device, project_device
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 
