@@ -21,8 +21,14 @@ DEVICE = re.compile(
     r"[ \t]*(?P<use>return |[\w.]+ = )?(?P<device>(?P<object>torch\.device\()?[\"'](?P<vendor>\w+)(?::0)?[\"'](?(object)\)))"
 )
 """What a branch does with its device."""
-VENDOR = re.compile(r"(?<![a-zA-Z0-9])(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron|sdaa)(?![a-zA-Z0-9])")
-"""A kind of device in a word: `torch.xpu`, `is_npu_available`, `"mps"`."""
+KINDS = "cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron|sdaa"
+VENDOR = re.compile(rf"\b({KINDS})\b|\bis_(?:torch_)?({KINDS})(?:_\w*)?available\b")
+"""A kind of device that a condition asks for: `torch.xpu`, `"mps"`, `is_npu_available`."""
+
+
+def vendors(text: str) -> set[str]:
+    """The kinds of device that a piece of code names."""
+    return {one or other for one, other in VENDOR.findall(text)}
 
 
 @dataclass(frozen=True)
