@@ -68,7 +68,9 @@ def _state(other: Path) -> str:
 def _read(entry: Path, key: str, path: Path) -> list[Diagnostic] | None:
     try:
         stored = json.loads(entry.read_bytes())
-        same = stored["key"] == key and all(_state(Path(name)) == state for name, state in stored["others"].items())
+        same = stored["key"] == key and all(
+            _state(Path(name)) == state for name, state in stored["others"].items()
+        )
         return [_restored(one, path) for one in stored["found"]] if same else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -142,13 +142,16 @@ def check_text(
     except (Unreadable, RecursionError) as error:
         return [unreadable(path, str(error))], []
     found.sort(key=lambda one: (one[0], one[1].code))
-    silenced = suppressions(text, settings.ignore_comments) if found or "agnostic:" in text else []
+    concerned = (file.text_of_line(file.line_at(start)) for (start, _), *_ in found)
+    silenced = suppressions(text, settings.ignore_comments, concerned)
     candidates: list[Candidate] = []
     wanted: list[tuple[Rule, Finding, Candidate]] = []
     for span, rule, finding in found:
         together = tuple(file.span(node) for node in finding.together)
         line = file.line_at(span[0])
-        candidate = Candidate(span, line, finding.edits, finding.unsafe, together, finding.blocks)
+        candidate = Candidate(
+            span, line, finding.edits, finding.unsafe, together, finding.blocks, alone=finding.alone
+        )
         candidate.key = (rule.code, finding.message, file.text_of_line(line).strip())
         if _is_silenced(rule.code, line, silenced):
             candidate.stays = "it is silenced by a comment"
@@ -186,11 +189,11 @@ def _diagnostic(file: File, rule: Rule, finding: Finding, candidate: Candidate) 
 
 def _walk(file: File, ruleset: Ruleset) -> list[tuple[Rule, Finding]]:
     """Show every node to the rules that asked for its type; one walk for all rules."""
-    by_node = defaultdict(list)
+    by_node: dict[type, list[Rule]] = defaultdict(list)
     for rule in ruleset.rules.values():
         if any(token in file.text for token in rule.tokens):
-            for node in rule.nodes:
-                by_node[node].append(rule)
+            for kind in rule.nodes:
+                by_node[kind].append(rule)
     found: list[tuple[Rule, Finding]] = []
     for node in file.tree.nodes:
         for rule in by_node.get(type(node), ()):

@@ -66,6 +66,10 @@ class Settings:
         return any(matches(pattern, path, self.root) for pattern in (*self.exclude, *self.extend_exclude))
 
 
+KEYS = {item.name.replace("_", "-"): item for item in fields(Settings) if item.name != "root"}
+"""What a configuration may set."""
+
+
 def version(text: str) -> tuple[int, ...]:
     """(2, 10) for "2.10" or "2.10.1"."""
     found = re.match(r"(\d+)\.(\d+)", text)
@@ -146,7 +150,7 @@ def _is_strings(value: object) -> bool:
 
 
 def _read(table: dict[str, Any], settings: Settings, path: Path) -> Settings:
-    known = {item.name.replace("_", "-"): item for item in fields(Settings) if item.name != "root"}
+    known = KEYS
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:

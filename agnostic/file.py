@@ -17,7 +17,7 @@ import libcst as cst
 
 from agnostic.config import Settings
 from agnostic.mask import NEWLINE, Lines, mask, triggers
-from agnostic.names import Binding, Names
+from agnostic.names import Binding, Names, dotted
 from agnostic.rule import Edit, Ruleset, Span
 from agnostic.tree import Tree, Unreadable
 
@@ -42,12 +42,12 @@ class File:
         self.settings = settings
         self.ruleset = ruleset
         self.ast = _parse(text)
-        lines = Lines(text)
+        self._lines = lines = Lines(text)
         self.lines = lines.starts
         """The offset at which each line begins."""
         rows = triggers(lines, ruleset.tokens, ruleset.packages, ruleset.evidence)
         masked, kept = mask(lines, self.ast, rows)
-        _refuse_deep(text, self.ast.body if whole else kept)
+        _refuse_deep(lines, self.ast.body if whole else kept)
         try:
             self.tree = Tree(text if whole else masked, self.lines)
         except (cst.ParserSyntaxError, RecursionError) as error:
@@ -105,7 +105,9 @@ class File:
         return self.tree.span(node)
 
     def source(self, node: cst.CSTNode) -> str:
-        """The text of a node."""
+        """The text of a node; a dotted name in one piece, however it is broken into lines."""
+        if name := dotted(node):
+            return name  # without finding out where all nodes are
         start, end = self.span(node)
         return self.text[start:end]
 
@@ -118,7 +120,7 @@ class File:
 
     def text_of_line(self, row: int) -> str:
         """A line of the text, from 1."""
-        return self.text[self.lines[row - 1] : self.lines[row] if row < len(self.lines) else len(self.text)]
+        return self._lines.line(row)
 
     def location(self, offset: int) -> tuple[int, int]:
         """Row and column of an offset, both from 1."""
@@ -271,7 +273,7 @@ def _parse(text: str) -> ast.Module:
         raise Unreadable(f"Python cannot parse it: {error or 'too deeply nested'}") from None
 
 
-def _refuse_deep(text: str, statements: list[ast.stmt]) -> None:
+def _refuse_deep(lines: Lines, statements: list[ast.stmt]) -> None:
     """Raises Unreadable for what would overflow the stack of the parser, which no one could catch."""
     todo: list[tuple[ast.AST, int]] = [(statement, 0) for statement in statements]
     while todo:
@@ -280,7 +282,7 @@ def _refuse_deep(text: str, statements: list[ast.stmt]) -> None:
             case ast.BoolOp(values=values):  # `a and b and c` is flat here, and nested in libcst
                 depth += len(values)
             case ast.Constant(value=str() | bytes()) | ast.JoinedStr():
-                depth += _parts(text, node)
+                depth += _parts(lines, node)
         if depth > DEPTH:
             raise Unreadable(f"line {getattr(node, 'lineno', '?')} is nested more than {DEPTH} levels deep")
         for child in ast.iter_child_nodes(node):
@@ -289,12 +291,14 @@ def _refuse_deep(text: str, statements: list[ast.stmt]) -> None:
                 todo.append((child, depth + 1))
 
 
-def _parts(text: str, node: ast.Constant | ast.JoinedStr) -> int:
+def _parts(lines: Lines, node: ast.Constant | ast.JoinedStr) -> int:
     """How many literals are joined to one by standing next to each other, as far as that matters."""
-    if (node.end_col_offset or 0) - node.col_offset < DEPTH and node.end_lineno == node.lineno:
+    first, last = node.lineno, node.end_lineno or node.lineno
+    start, end = lines.start(first), lines.start(last + 1)
+    if lines.text.count('"', start, end) + lines.text.count("'", start, end) < 2 * DEPTH:
         return 0
-    source = ast.get_source_segment(text, node) or ""
-    if source.count('"') + source.count("'") < 2 * DEPTH:
-        return 0
+    *before, behind = (lines.text[lines.start(row) : lines.start(row + 1)] for row in range(first, last + 1))
+    source = "".join(before) + behind.encode()[: node.end_col_offset].decode()
+    source = source.encode()[node.col_offset :].decode()
     tokens = tokenize.generate_tokens(io.StringIO(f"({source})").readline)
     return sum(token.type == tokenize.STRING for token in tokens)

@@ -180,9 +180,10 @@ def junit(diagnostics: Sequence[Diagnostic]) -> str:
         suite.set("failures", str(len(found)))
         suite.set("errors", "0")
         for one in found:
-            place = {"line": str(one.start.row), "column": str(one.start.column)}
             name = f"{one.code} {one.name}"
-            case = ElementTree.SubElement(suite, "testcase", name=name, classname=shown(path), **place)
+            case = ElementTree.SubElement(suite, "testcase", name=name, classname=shown(path))
+            case.set("line", str(one.start.row))
+            case.set("column", str(one.start.column))
             failure = ElementTree.SubElement(case, "failure", message=message(one))
             failure.text = f"line {one.start.row}, column {one.start.column}: {message(one)}"
     if not diagnostics:

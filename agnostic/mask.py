@@ -51,10 +51,12 @@ class Lines:
         """The rows on which a pattern matches; one that begins with plain text is found fast."""
         return self.rows(match.start() for match in re.compile(pattern).finditer(self.text))
 
+    def start(self, row: int) -> int:
+        """Where a row begins, from 1; behind the last one the text ends."""
+        return self.starts[row - 1] if row <= len(self.starts) else len(self.text)
+
     def line(self, row: int) -> str:
-        return self.text[
-            self.starts[row - 1] : self.starts[row] if row < len(self.starts) else len(self.text)
-        ]
+        return self.text[self.start(row) : self.start(row + 1)]
 
 
 def imports(lines: Lines) -> Iterator[tuple[str, str]]:
@@ -154,7 +156,8 @@ def mask(lines: Lines, tree: ast.Module, rows: set[int]) -> tuple[str, list[ast.
             else:
                 cuts.append([first, last, column])
                 joinable = True
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for first, last, column in sorted(cuts):
         pieces += (
             text[position : starts[first - 1]],

@@ -70,7 +70,7 @@ class Names:
         if name in self._resolving:
             return None
         self._resolving.add(name)
-        meanings = set()
+        meanings: set[str | None] = set()
         for binding in self.bindings(name):
             if binding.origin is not None:
                 meanings.add(binding.origin)

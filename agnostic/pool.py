@@ -90,7 +90,7 @@ def _spread(work: Work[Result], paths: Sequence[Path], jobs: int) -> Iterator[Re
         chunks[-1].append(path)
         full += sizes[path]
     with ProcessPoolExecutor(jobs, initializer=_start, initargs=(work,)) as pool:
-        futures = {}
+        futures: dict[Path, tuple[Future[list[Result | Failure]], list[Path]]] = {}
         for chunk in chunks:
             futures |= dict.fromkeys(chunk, (pool.submit(_several, chunk), chunk))
         for path in paths:

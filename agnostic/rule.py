@@ -44,6 +44,8 @@ class Finding:
     """Why the edits may change what the program does; empty if they cannot."""
     together: tuple[cst.CSTNode, ...] = ()
     """The edits are right only if every finding inside these nodes is fixed as well."""
+    alone: bool = False
+    """The edits may be made while other findings on the line stay, as in a list of imports."""
     blocks: bool = True
     """False if what is reported is harmless elsewhere, so that a fix around it may go ahead."""
 

@@ -23,6 +23,7 @@ class Candidate:
     """What it is known by in another round, when it has moved."""
     place: int | None = None
     """Its place among the diagnostics; None for what is silenced."""
+    alone: bool = False
     stays: str = ""
     """Why it is not fixed; empty if it may be."""
     partners: set[int] = field(default_factory=set)
@@ -46,10 +47,10 @@ def settle(candidates: Sequence[Candidate]) -> None:
                     candidate.partners.add(other)
     by_line: dict[int, set[int]] = {}
     for number, candidate in enumerate(candidates):
-        if candidate.blocks:
+        if candidate.blocks and not candidate.alone:
             by_line.setdefault(candidate.line, set()).add(number)
     for number, candidate in enumerate(candidates):
-        candidate.neighbours = by_line.get(candidate.line, set()) - {number}
+        candidate.neighbours = set() if candidate.alone else by_line.get(candidate.line, set()) - {number}
     _spread(candidates)
     while stuck := _stuck(candidates):
         for number in stuck:
@@ -175,7 +176,8 @@ def _touches(taken: list[Edit], edit: Edit) -> bool:
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
     """The text with edits that do not touch each other applied; at the same place, imports come first."""
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end, not _is_import(edit), edit.text)):
         pieces += text[position : edit.start], edit.text
         position = edit.end

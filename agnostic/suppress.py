@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 OURS = re.compile(r"#\s*agnostic:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[A-Z0-9,\s]*)\])?")
@@ -30,15 +30,14 @@ class Suppression:
         )
 
 
-def suppressions(text: str, markers: tuple[str, ...]) -> list[Suppression]:
-    """Every suppressing comment of a text; `markers` are comments that the project uses already."""
-    if (
-        "agnostic:" not in text
-        and "noqa" not in text.lower()
-        and not any(marker in text for marker in markers)
-    ):
-        return []
-    return list(_read(text, markers))
+def suppressions(text: str, markers: tuple[str, ...], found: Iterable[str]) -> list[Suppression]:
+    """Every suppressing comment of a text; `markers` are comments that the project uses already.
+
+    Splitting a text into tokens costs as much as checking it, so that is left out where no comment is for us
+    and no line of those with a finding holds a `noqa`.
+    """
+    ours = any(word in text for word in ("agnostic:", *markers))
+    return list(_read(text, markers)) if ours or any("noqa" in line.lower() for line in found) else []
 
 
 def _read(text: str, markers: tuple[str, ...]) -> Iterator[Suppression]:

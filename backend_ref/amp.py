@@ -1,8 +1,8 @@
 """Automatic mixed precision: which operators autocast runs in which precision.
 
-Vendors of such devices document CUDA's conventions, so these are CUDA's lists, without the operators of cuDNN (whole
-recurrent layers stand in for them), without the `norm.*` overloads, which CUDA redispatches under another signature,
-and without `binary_cross_entropy`, which CUDA autocast refuses instead of casting.
+Vendors of such devices document CUDA's conventions, so these are CUDA's lists, without the operators of cuDNN
+(whole recurrent layers stand in for them), without the `norm.*` overloads, which CUDA redispatches under
+another signature, and without `binary_cross_entropy`, which CUDA autocast refuses instead of casting.
 """
 
 import torch
@@ -35,7 +35,9 @@ FP32_RESULT = """
     linalg_matrix_norm linalg_matrix_norm.str_ord
 """
 # Mixed arguments are brought to the widest type among them.
-PROMOTE = "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add cat stack"
+PROMOTE = (
+    "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add cat stack"
+)
 
 POLICIES = {
     "lower": LOWER.split(),
@@ -53,7 +55,8 @@ def register() -> None:
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """The dtypes that `torch.autocast` accepts for this device; without a dtype it takes float16, as on CUDA."""
+    """The dtypes that `torch.autocast` accepts for this device; without a dtype it takes float16, as on
+    CUDA."""
     return [torch.bfloat16, torch.float16, torch.float32]
 
 

@@ -1,8 +1,8 @@
 """What `import torch` calls, through the entry point group `torch.backends`.
 
-An exception here would make `import torch` fail in every program of the environment, and a compilation would make it
-take a minute. So this never raises and never compiles: it registers the device if the setting asks for one and the
-core has been built, and otherwise says in one line what to do.
+An exception here would make `import torch` fail in every program of the environment, and a compilation would
+make it take a minute. So this never raises and never compiles: it registers the device if the setting asks
+for one and the core has been built, and otherwise says in one line what to do.
 """
 
 import os

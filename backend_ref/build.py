@@ -1,7 +1,7 @@
 """Compile the C++ core into a per-user cache, and find it there again.
 
-The shared object is bound to one torch version and one Python ABI, and of course to its sources, so these three name
-its folder. Nothing here runs during `import torch` except `locate()`, which only looks.
+The shared object is bound to one torch version and one Python ABI, and of course to its sources, so these
+three name its folder. Nothing here runs during `import torch` except `locate()`, which only looks.
 """
 
 import concurrent.futures
@@ -65,7 +65,8 @@ def load(path: Path) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location(MODULE, path, loader=ExtensionFileLoader(MODULE, str(path)))
-    assert spec is not None and spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not an extension module")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -90,8 +91,8 @@ def compiler() -> str:
 def build(report: Callable[[str], None] | None = None, jobs: int | None = None) -> Path:
     """Compile the core unless the cache has it, and return its path.
 
-    Files are compiled in parallel (`jobs`, default: one per CPU). Processes that want the same build wait for the
-    first one. `report` is called with one line of progress after each file.
+    Files are compiled in parallel (`jobs`, default: one per CPU). Processes that want the same build wait for
+    the first one. `report` is called with one line of progress after each file.
 
     Raises:
         BuildError: no compiler, an unsupported torch, or a compiler error (its output is in the message).
@@ -111,7 +112,9 @@ def build(report: Callable[[str], None] | None = None, jobs: int | None = None) 
         if not path.exists():  # else another process built it while this one waited
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-                linked = _compile(cxx, Path(scratch), report or (lambda line: None), jobs or os.cpu_count() or 1)
+                linked = _compile(
+                    cxx, Path(scratch), report or (lambda line: None), jobs or os.cpu_count() or 1
+                )
                 os.replace(linked, path)
     return path
 
@@ -128,7 +131,14 @@ def _compile(cxx: str, scratch: Path, report: Callable[[str], None], jobs: int) 
     from torch.utils.cpp_extension import include_paths, library_paths
 
     includes = [f"-isystem{path}" for path in (*include_paths(), sysconfig.get_path("include"))]
-    flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", f"-DTORCH_EXTENSION_NAME={MODULE}", *includes]
+    flags = [
+        "-std=c++20",
+        "-O2",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"-DTORCH_EXTENSION_NAME={MODULE}",
+        *includes,
+    ]
     # The slowest files first, so that the last ones do not keep one CPU busy while the others wait.
     sources = sorted(SOURCES.glob("*.cpp"), key=lambda path: -path.stat().st_size)
     objects = [scratch / f"{source.stem}.o" for source in sources]
@@ -154,7 +164,9 @@ def _compile(cxx: str, scratch: Path, report: Callable[[str], None], jobs: int) 
 def _run(command: list[str]) -> None:
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
-        errors = [line for line in result.stderr.splitlines() if "error" in line] or result.stderr.splitlines()
+        errors = [
+            line for line in result.stderr.splitlines() if "error" in line
+        ] or result.stderr.splitlines()
         raise BuildError("\n".join([f"{Path(command[0]).name} failed:", *errors[:20]]))
 
 

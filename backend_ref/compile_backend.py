@@ -1,7 +1,7 @@
 """torch.compile for the device: compile the graph for the CPU and run it on aliases of the device tensors.
 
-Several places in Inductor take "not the CPU" to mean "a GPU", so the graph is retargeted before Inductor sees it.
-Shapes are static: each new shape is a new compilation, and they are counted.
+Several places in Inductor take "not the CPU" to mean "a GPU", so the graph is retargeted before Inductor sees
+it. Shapes are static: each new shape is a new compilation, and they are counted.
 """
 
 import functools
@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from . import flex_attention
 from .core import C
 from .strictness import is_strict
 
@@ -54,7 +55,9 @@ def neuron(
 
     for name, value in (("mode", None if mode == "default" else mode), ("options", options)):
         if value:
-            warnings.warn(f"torch.compile({name}={value!r}) is for Inductor's devices and is ignored", stacklevel=2)
+            warnings.warn(
+                f"torch.compile({name}={value!r}) is for Inductor's devices and is ignored", stacklevel=2
+            )
     _note_shapes(example_inputs)
     backend = aot_autograd(
         fw_compiler=functools.partial(_compile_graph, is_backward=False),
@@ -85,8 +88,9 @@ def _note_shapes(example_inputs: Sequence[Any]) -> None:
     shapes = tuple(sizes(value) for value in example_inputs)
     if is_strict() and any(-1 in shape for shape in shapes):
         raise DynamicShapeError(
-            "this device compiles static shapes only, and a dimension was marked dynamic or changed between calls. "
-            "Pass dynamic=False to torch.compile, and pad the input to a fixed shape so that it is compiled once."
+            "this device compiles static shapes only, and a dimension was marked dynamic or changed between "
+            "calls. Pass dynamic=False to torch.compile, and pad the input to a fixed shape, so that it is "
+            "compiled once."
         )
     _compilations[shapes] += 1
 
@@ -96,7 +100,8 @@ def _is_on_device(value: Any) -> bool:
 
 
 def _retarget(graph_module: torch.fx.GraphModule, fake_mode: Any, example_inputs: Sequence[Any]) -> list[Any]:
-    """Replace the device by the CPU in the graph, and recompute its metadata on CPU fakes with the same strides."""
+    """Replace the device by the CPU in the graph, and recompute its metadata on CPU fakes with the same
+    strides."""
     from torch._inductor.fx_passes.post_grad import view_to_reshape
     from torch.fx.passes.fake_tensor_prop import FakeTensorProp
     from torch.utils._pytree import tree_map
@@ -123,6 +128,7 @@ def _retarget(graph_module: torch.fx.GraphModule, fake_mode: Any, example_inputs
     view_to_reshape(graph_module)
     inputs = [cpu_fake(value) for value in example_inputs]
     FakeTensorProp(graph_module, fake_mode).propagate_dont_convert_inputs(*inputs)
+    flex_attention.replace_by_dense_form(graph_module, fake_mode)
     return inputs
 
 
@@ -150,7 +156,9 @@ def _compile_graph(graph_module: torch.fx.GraphModule, example_inputs: Sequence[
     def run(arguments: list[Any]) -> list[Any]:
         aliases = [C.borrow_as_cpu(value) if _is_on_device(value) else value for value in arguments]
         arguments.clear()
-        with C.KernelScope(device):  # what the compiled code allocates is device memory (-1: a graph for the CPU)
+        with C.KernelScope(
+            device
+        ):  # what the compiled code allocates is device memory (-1: a graph for the CPU)
             results = compiled(aliases)
         return [to_user(value, place) for value, place in zip(results, output_devices, strict=True)]
 

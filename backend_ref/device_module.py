@@ -1,7 +1,8 @@
-"""The module behind `torch.neuron`: the contract that PyTorch and the libraries on top of it expect of a device.
+"""The module behind `torch.neuron`: the contract that PyTorch and the libraries on top of it expect of a
+device.
 
-Each capability has its own file; this one only puts them together. `torch.neuron.memory` and `torch.neuron.random`
-are modules, as they are in `torch.cuda`.
+Each capability has its own file; this one only puts them together. `torch.neuron.memory` and
+`torch.neuron.random` are modules, as they are in `torch.cuda`.
 """
 
 import sys
@@ -13,7 +14,8 @@ CAPABILITIES = (devices, memory, random, streams, amp, operators, strictness, co
 
 
 def device_module(name: str) -> ModuleType:
-    """The module to register as `torch.<name>`; everything public of the capabilities, and `_`-names PyTorch calls."""
+    """The module to register as `torch.<name>`; everything public of the capabilities, and `_`-names PyTorch
+    calls."""
     module = ModuleType(f"torch.{name}", __doc__)
     for capability in CAPABILITIES:
         for public in capability.__all__:

@@ -65,5 +65,9 @@ def _start() -> Check:
     output = (result.stdout or result.stderr).strip().splitlines()
     last = output[-1] if output else "no output"
     good = result.returncode == 0 and last.startswith(f"{name}:0 [2.0, 2.0]")
-    return Check(f"{SETTING}={name} brings the device up", good, last, "torch-agnostic backend build, after deleting "
-                 f"{build.cache_root()}")
+    return Check(
+        f"{SETTING}={name} brings the device up",
+        good,
+        last,
+        f"torch-agnostic backend build, after deleting {build.cache_root()}",
+    )

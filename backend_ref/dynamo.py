@@ -10,19 +10,24 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from .flex_attention import admit_device
+
 REGISTRY = "torch._dynamo.backends.registry"
 INTERFACES = "torch._dynamo.device_interface"
+FLEX_ATTENTION = "torch.nn.attention.flex_attention"
 
 
 def register(name: str) -> None:
     """Arrange for the registrations below to run when their modules are imported."""
-    actions = {REGISTRY: _register_backend, INTERFACES: _register_interface}
+    actions = {REGISTRY: _register_backend, INTERFACES: _register_interface, FLEX_ATTENTION: admit_device}
     for module_name, action in list(actions.items()):
         if module_name in sys.modules:
             action(sys.modules[module_name], name)
             del actions[module_name]
     if actions:
-        sys.meta_path.insert(0, AfterImport({key: lambda module, a=a: a(module, name) for key, a in actions.items()}))
+        sys.meta_path.insert(
+            0, AfterImport({key: lambda module, a=a: a(module, name) for key, a in actions.items()})
+        )
 
 
 def _register_backend(registry: ModuleType, name: str) -> None:

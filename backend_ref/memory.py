@@ -75,7 +75,8 @@ def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
 
 
 def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
-    """Let this process use at most `fraction` of the device's memory; beyond it, allocations run out of memory.
+    """Let this process use at most `fraction` of the device's memory; beyond it, allocations run out of
+    memory.
 
     Raises:
         RuntimeError: `fraction` is not between 0 and 1.
@@ -93,7 +94,9 @@ def memory_snapshot() -> list[dict[str, Any]]:
             "allocated_size": size,
             "active_size": size,
             "requested_size": requested,
-            "blocks": [{"address": address, "size": size, "requested_size": requested, "state": "active_allocated"}],
+            "blocks": [
+                {"address": address, "size": size, "requested_size": requested, "state": "active_allocated"}
+            ],
         }
         for address, size, requested, device in sorted(C.live_blocks())
     ]
@@ -102,7 +105,11 @@ def memory_snapshot() -> list[dict[str, Any]]:
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
     """The main statistics as a short table."""
     stats = memory_stats(device)
-    rows = ("allocated_bytes", "reserved_bytes") if abbreviated else ("allocated_bytes", "active_bytes", "reserved_bytes", "requested_bytes")
+    rows = (
+        ("allocated_bytes", "reserved_bytes")
+        if abbreviated
+        else ("allocated_bytes", "active_bytes", "reserved_bytes", "requested_bytes")
+    )
     lines = [f"{'bytes':<16} {'current':>14} {'peak':>14}"]
     lines += [f"{row:<16} {stats[f'{row}.all.current']:>14} {stats[f'{row}.all.peak']:>14}" for row in rows]
     return "\n".join([*lines, f"out of memory: {stats['num_ooms']}, retries: {stats['num_alloc_retries']}"])

@@ -1,4 +1,5 @@
-"""Run a program on the backend and write how often each operator was called: `operator_run counts.json script ...`."""
+"""Run a program on the backend and write how often each operator was called: `operator_run counts.json script
+...`."""
 
 import atexit
 import json

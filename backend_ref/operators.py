@@ -14,7 +14,8 @@ def count_calls(on: bool = True) -> None:
 
 
 def call_counts() -> dict[str, int]:
-    """Operator name with overload ("aten::add.Tensor") -> number of calls since counting began or was reset."""
+    """Operator name with overload ("aten::add.Tensor") -> number of calls since counting began or was
+    reset."""
     return C.call_counts()
 
 

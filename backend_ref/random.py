@@ -19,7 +19,9 @@ __all__ = [
     "set_rng_state_all",
 ]
 
-default_generators: tuple[torch.Generator, ...] = tuple(C.default_generator(i) for i in range(C.device_count()))
+default_generators: tuple[torch.Generator, ...] = tuple(
+    C.default_generator(i) for i in range(C.device_count())
+)
 
 
 def manual_seed(seed: int) -> None:
@@ -49,7 +51,8 @@ def initial_seed() -> int:
 
 
 def get_rng_state(device: DeviceLike = None) -> torch.Tensor:
-    """The state of a device's generator: 16 bytes (seed, offset) as a CPU tensor of uint8, in the default mode."""
+    """The state of a device's generator: 16 bytes (seed, offset) as a CPU tensor of uint8, in the default
+    mode."""
     return default_generators[index_of(device)].get_state()
 
 

@@ -1,8 +1,8 @@
 """Recurrent layers and cells.
 
-PyTorch asks every device that is not the CPU for fused recurrent cells, which the CPU does not have. So the CPU's own
-layer runs here, recorded by autograd on aliases of the device tensors; the layer as a whole is one node of the
-device's graph. As with cuDNN, it has no second derivative.
+PyTorch asks every device that is not the CPU for fused recurrent cells, which the CPU does not have. So the
+CPU's own layer runs here, recorded by autograd on aliases of the device tensors; the layer as a whole is one
+node of the device's graph. As with cuDNN, it has no second derivative.
 """
 
 from typing import Any
@@ -60,10 +60,12 @@ class RecordedOnCpu(torch.autograd.Function):
                     allow_unused=True,
                 )
             )
-        on_device = (
-            next(found) if needed else None for needed in ctx.needs_input_grad[2:]
+        on_device = (next(found) if needed else None for needed in ctx.needs_input_grad[2:])
+        return (
+            None,
+            None,
+            *(None if g is None else C.borrow_as_device(g, ctx.device.index) for g in on_device),
         )
-        return None, None, *(None if g is None else C.borrow_as_device(g, ctx.device.index) for g in on_device)
 
 
 def _on_device(value: Any) -> bool:

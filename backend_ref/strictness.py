@@ -1,7 +1,7 @@
 """Strict mode: refuse what the emulated kind of chip refuses, instead of quietly running it.
 
-`NEURON_REF_STRICT=1` refuses 64-bit floating point and dynamic shapes under `torch.compile`, which such devices do
-not have; `NEURON_REF_REFUSE=aten::sort,aten::gelu` refuses operators by name.
+`NEURON_REF_STRICT=1` refuses 64-bit floating point and dynamic shapes under `torch.compile`, which such
+devices do not have; `NEURON_REF_REFUSE=aten::sort,aten::gelu` refuses operators by name.
 """
 
 import os
@@ -20,7 +20,8 @@ _strict = False
 def refuse(operators: Iterable[str] = (), dtypes: Iterable[torch.dtype] = ()) -> None:
     """Make operators raise NotImplementedError and dtypes raise TypeError on the device.
 
-    An operator is named with its namespace and, to mean one overload, with that: "aten::sort", "aten::sort.stable".
+    An operator is named with its namespace and, to mean one overload, with that: "aten::sort",
+    "aten::sort.stable".
     """
     for operator in operators:
         C.refuse_operator(operator)

@@ -60,7 +60,7 @@ def check(statement: cst.Import | cst.ImportFrom, file: File) -> Iterator[Findin
         name = _origin(statement, alias)
         message = f"`{name}` is imported from a CUDA-only module"
         edits = _edits(file, statement, alias) if uses[alias] and not _exported(file, alias) else ()
-        yield Finding(alias, message, edits, "", tuple(uses[alias]))
+        yield Finding(alias, message, edits, "", tuple(uses[alias]), alone=True)
 
 
 def _origin(statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> str:

@@ -13,6 +13,15 @@
           kernel(x)
 ```
 
+As an annotation it is a slip for `torch.device`:
+
+```diff
+  import torch
+- def place(device: torch.cuda.device):
++ def place(device: torch.device):
+      run()
+```
+
 Where it does not show whether the argument is a number or a device, it is reported:
 
 ```diff
@@ -43,6 +52,11 @@ from codemods.set_device import index_text
 def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     entry = use(file, node)
     if entry is None or entry.rule != "device-context":
+        return
+    if isinstance(file.parent(node), cst.Annotation):
+        text, imports = spell(file, "torch.device", node)
+        message = "`torch.cuda.device` is a context manager; what is annotated is a `torch.device`"
+        yield Finding(node, message, (*imports, file.replace(node, text)))
         return
     message = f"`{entry.name}` is CUDA only; use `torch.accelerator.device_index` (torch 2.8), which takes an index"
     call = call_of(file, node)

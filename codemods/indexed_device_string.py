@@ -43,6 +43,7 @@ def check(node: cst.FormattedString | cst.SimpleString, file: File) -> Iterator[
     if not imports_torch(file):
         return
     whole: cst.BaseExpression
+    index: cst.CSTNode | None
     match node:
         case cst.FormattedString(parts=[cst.FormattedStringText("cuda:"), cst.FormattedStringExpression() as index]):
             whole = node

@@ -39,7 +39,11 @@ from codemods.knowledge.api import lookup
 QUOTED = re.compile(r"torch\.cuda(\.\w+)*")
 CONDITION = re.compile(r"torch\.cuda\.is_available\(\)|torch\.cuda\.device_count\(\)")
 GENERIC = {"torch.cuda.Event": "torch.Event", "torch.cuda.Stream": "torch.Stream"}
-AVAILABLE = {"torch.cuda.is_available": "torch.accelerator.is_available"}
+AVAILABLE = {
+    "torch.cuda.current_stream": "torch.accelerator.current_stream",
+    "torch.cuda.is_available": "torch.accelerator.is_available",
+    "torch.cuda.set_device": "torch.accelerator.set_device_index",
+}
 QUOTES = re.compile("['\"]")
 SUBJECT = "the code under test must use the generic name, too"
 PATCHES = re.compile(r"(^|\.)(patch|object|setattr|delattr|patched)$")

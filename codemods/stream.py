@@ -84,7 +84,7 @@ def _group(file: File, node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     for above in file.ancestors(node):
         if isinstance(above, (cst.ClassDef, cst.FunctionDef)):
             owner = above
-    found = []
+    found: list[cst.CSTNode] = []
     for one in file.below(owner):
         match one:
             case cst.Attribute(attr=cst.Name("cuda_stream" | "cuda_event")):

@@ -50,7 +50,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.ladder import VENDOR, collapse
+from codemods.knowledge.ladder import VENDOR, collapse, vendors
 
 SEVERAL = "a machine may have several kinds of device, and the ladder says which comes first"
 ASKS = re.compile(r"\b(is_available|is_\w+_available|device_count|is_cuda|is_npu|is_xpu|is_hpu)\b")
@@ -62,14 +62,14 @@ def check(node: cst.If | cst.IfExp | cst.Match, file: File) -> Iterator[Finding]
         file.claim(node)
         return
     branches = list(_branches(node))
-    vendors = [set(VENDOR.findall(file.source(test))) for test, _ in branches]
-    named = set().union(*vendors)
-    if len(named) < 2 or "cuda" not in named or sum(bool(one) for one in vendors) < 2:
+    asked = [vendors(file.source(test)) for test, _ in branches]
+    named = set().union(*asked)
+    if len(named) < 2 or "cuda" not in named or sum(bool(one) for one in asked) < 2:
         return
     parent = file.parent(node)
     if isinstance(node, (cst.If, cst.IfExp)) and type(parent) is type(node) and parent.orelse is node:
         return
-    for (test, body), vendor in zip(branches, vendors, strict=True):
+    for (test, body), vendor in zip(branches, asked, strict=True):
         if "cuda" in vendor and not vendor - {"cuda"}:
             file.claim(test, *body)
         elif vendor:
@@ -86,7 +86,7 @@ def _arms_differ(file: File, node: cst.IfExp) -> bool:
     """`torch.cuda.x if flag else torch.xpu.x`: one arm for each vendor."""
     if isinstance(node.orelse, cst.IfExp) or VENDOR.search(file.source(node.test)):
         return False
-    one, other = (set(VENDOR.findall(file.source(arm))) for arm in (node.body, node.orelse))
+    one, other = (vendors(file.source(arm)) for arm in (node.body, node.orelse))
     return bool(one and other) and "cuda" in one | other and one != other
 
 

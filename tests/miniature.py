@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +10,9 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+from click.testing import CliRunner, Result
+
+from agnostic.commands.fix import command
 from agnostic.proof.program import Run, record
 
 HERE = Path(__file__).resolve().parent / "projects"
@@ -71,13 +72,14 @@ def has_recorder() -> bool:
 
 
 def rewrite(root: Path) -> Path:
-    """Copy all projects to `root` and let the command rewrite the copy; nothing is edited by hand."""
-    shutil.copytree(
-        HERE, root, ignore=shutil.ignore_patterns("__pycache__", "*.xml", "*.json"), dirs_exist_ok=True
-    )
-    fix = ["fix", "--apply", "--unsafe-fixes", "."]
-    result = subprocess.run(
-        [sys.executable, "-m", "agnostic", *fix], cwd=root, capture_output=True, text=True
-    )
-    assert result.returncode in (0, 1), result.stderr
+    """Copy all projects to `root` and let the command rewrite each; nothing is edited by hand."""
+    shutil.copytree(HERE, root, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    for name in projects():
+        result = fix(root / name, "--apply")
+        assert result.exit_code in (0, 1), result.output
     return root
+
+
+def fix(folder: Path, *options: str) -> Result:
+    """Run `torch-agnostic fix --unsafe-fixes` on the folder of a project, in this process."""
+    return CliRunner().invoke(command, ["--unsafe-fixes", "--jobs", "1", *options, str(folder)])

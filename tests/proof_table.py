@@ -34,6 +34,9 @@ COLUMNS = (
 HEADER = "| " + " | ".join(COLUMNS) + " |\n|---|---:|---|---|---|---|---:|---:|\n"
 
 
+NOTES = sorted({reason for project in projects().values() for _, reason in project.not_on})
+
+
 def before(run: Run) -> str:
     """What the original did on a device that is not CUDA."""
     if run.status == "ended":
@@ -42,8 +45,9 @@ def before(run: Run) -> str:
     return f"fails: {errors[-1]}" if errors else "fails"
 
 
-def same(left: Run, right: Run, project: Project) -> str:
+def same(left: Run, right: Run | None, project: Project) -> str:
     """The verdict in two or three words."""
+    assert right is not None
     verdict = compare(left, right, project.rtol)
     if verdict.outcome == "same":
         return "same, bit for bit"
@@ -58,23 +62,20 @@ def row(project: Project, rewritten: Path) -> tuple[str, Agreement]:
     original = project.run(HERE, "neuron")
     stand_in = project.run(HERE, "stand-in")
     runs = {
-        device: project.run(rewritten, device)
-        for device in ("cpu", "neuron", "tpu")
-        if device not in dict(project.not_on)
+        name: project.run(rewritten, name)
+        for name in ("cpu", "neuron", "tpu")
+        if name not in dict(project.not_on)
     }
-    verdicts = [
-        same(runs["cpu"], runs[name], project) if name in runs else "not tried [^1]"
-        for name in ("neuron", "tpu")
-    ]
     agreed = agreement([stand_in])
     print(f"{project.name}:\n{agreed}", file=sys.stderr)
-    cells = [
-        f"`{project.name}`",
-        str(project.lines),
-        before(original),
-        *verdicts,
-        same(stand_in, runs["cpu"], project),
-    ]
+    cells = [f"`{project.name}`", str(project.lines), before(original)]
+    for left, right, name in (
+        (runs["cpu"], runs.get("neuron"), "neuron"),
+        (runs["cpu"], runs.get("tpu"), "tpu"),
+        (stand_in, runs["cpu"], "stand-in"),
+    ):
+        reason = dict(project.not_on).get(name)
+        cells.append(f"not tried [^{NOTES.index(reason) + 1}]" if reason else same(left, right, project))
     return "| " + " | ".join([*cells, *shares(agreed)]) + " |\n", agreed
 
 
@@ -102,13 +103,8 @@ def table(names: list[str]) -> str:
     last = (
         "| " + " | ".join([f"{len(rows)} projects", str(lines), "", "", "", "", *shares(together)]) + " |\n"
     )
-    notes = {reason for project in projects().values() for _, reason in project.not_on}
-    return (
-        HEADER
-        + "".join(line for line, _ in rows)
-        + last
-        + "".join(f"\n[^1]: {note}.\n" for note in sorted(notes))
-    )
+    notes = "".join(f"\n[^{number}]: {note}.\n" for number, note in enumerate(NOTES, 1))
+    return HEADER + "".join(line for line, _ in rows) + last + notes
 
 
 def main() -> None:

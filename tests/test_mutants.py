@@ -105,7 +105,7 @@ MUTANTS = [
         "train.py",
         "        with ctx:\n            _, loss = model(X, Y)\n            loss",
         "        with nullcontext():\n            _, loss = model(X, Y)\n            loss",
-        "loss 0",
+        "autocast 0",
     ),
     Mutant(
         "the learning rate is another",

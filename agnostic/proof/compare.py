@@ -18,7 +18,7 @@ float32: another order of summation moves the last bits (1e-7), and training mul
 float16, bfloat16: autocast has other operator lists on each kind of device, and 11 and 8 bits of mantissa.
 """
 QUANTITIES = ("loss", "gradient norm", "parameter norm", "parameters", "value read")
-OF_ONE_DEVICE = ("loss scale", "devices")
+OF_ONE_DEVICE = ("loss scale", "devices", "autocast")
 """Compared only between two runs on devices of one name: a loss is scaled on some devices and not on
 others.
 """
@@ -32,15 +32,15 @@ class Parting:
     rank: int
     number: int
     """Which one of its kind it is, from 0."""
-    loss: int
-    """How many losses had been back-propagated by then; orders the places."""
+    order: int
+    """What had been recorded by then; orders the places."""
     left: float | str | None
     right: float | str | None
     place: str = ""
 
     def __str__(self) -> str:
         where = f" (rank {self.rank})" if self.rank else ""
-        at = "" if self.quantity in ("loss", "loss scale", "value read") else " at optimizer step"
+        at = "" if self.quantity in ("loss", "loss scale", "value read", "autocast") else " at optimizer step"
         what = f"{self.quantity}{at} {self.number}{where}{self.place}"
         return f"{what}: {_shown(self.left)} and {_shown(self.right)}"
 
@@ -79,7 +79,7 @@ class Verdict:
             return f"{pair}: same, bit for bit ({seen})"
         if self.outcome == "within tolerance":
             assert self.parting is not None
-            since = f"bit for bit up to {self.parting}" if self.parting.loss else f"from {self.parting} on"
+            since = f"bit for bit up to {self.parting}" if self.parting.order else f"from {self.parting} on"
             what = "losses" if losses else "values"
             largest = f"{what} differ by at most {self.largest:.2g}"
             return f"{pair}: same within tolerance {self.rtol:g}, {since}; {largest} ({seen})"
@@ -152,7 +152,7 @@ def compare(
                 largest = max(largest, *differences, 0.0)
     first = min(
         apart or exact,
-        key=lambda one: (one.loss, (QUANTITIES + OF_ONE_DEVICE).index(one.quantity)),
+        key=lambda one: (one.order, (QUANTITIES + OF_ONE_DEVICE).index(one.quantity)),
         default=None,
     )
     outcome = "different" if apart else "within tolerance" if exact else "same"

@@ -228,8 +228,9 @@ def _process_groups(touches: Touches) -> None:
 
     @functools.wraps(start)
     def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> None:
-        if backend is not None and "nccl" in backend:
-            touches.note('"nccl"', _program(sys._getframe(1)))
+        frame = _program(sys._getframe(1))
+        if frame is not None and "nccl" in source(frame):
+            touches.note('"nccl"', frame)
         start("gloo", *args, **{**kwargs, "device_id": None})
 
     dist.init_process_group = dist.distributed_c10d.init_process_group = init_process_group

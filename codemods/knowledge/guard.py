@@ -32,7 +32,7 @@ def has_accelerator(file: File, node: cst.CSTNode) -> bool:
                 if implies(file, left, isinstance(operator, cst.And)):
                     return True
             case cst.IndentedBlock(body=statements) | cst.Module(body=statements):
-                if any(_leaves_without(file, one) for one in statements[: list(statements).index(below)]):
+                if any(_leaves_without(file, one) for one in statements[: list[cst.CSTNode](statements).index(below)]):
                     return True
             case cst.FunctionDef(decorators=decorators) | cst.ClassDef(decorators=decorators):
                 if any(_requires(file, decorator.decorator) for decorator in decorators):

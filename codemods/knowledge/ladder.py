@@ -21,8 +21,14 @@ DEVICE = re.compile(
     r"[ \t]*(?P<use>return |[\w.]+ = )?(?P<device>(?P<object>torch\.device\()?[\"'](?P<vendor>\w+)(?::0)?[\"'](?(object)\)))"
 )
 """What a branch does with its device."""
-VENDOR = re.compile(r"(?<![a-zA-Z0-9])(cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron|sdaa)(?![a-zA-Z0-9])")
-"""A kind of device in a word: `torch.xpu`, `is_npu_available`, `"mps"`."""
+KINDS = "cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron|sdaa"
+VENDOR = re.compile(rf"\b({KINDS})\b|\bis_(?:torch_)?({KINDS})(?:_\w*)?available\b")
+"""A kind of device that a condition asks for: `torch.xpu`, `"mps"`, `is_npu_available`."""
+
+
+def vendors(text: str) -> set[str]:
+    """The kinds of device that a piece of code names."""
+    return {one or other for one, other in VENDOR.findall(text)}
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,10 @@ def collapse(file: File, node: cst.CSTNode) -> tuple[Edit, ...]:
     test = file.replace(first.node.test, f"{torch}.accelerator.is_available()")
     edits = (*imports, test, Edit(*first.device, text))
     if isinstance(first.node, cst.If):
-        return (*edits, *(_removal(file, other.node) for other in others))
-    start, end = file.span(first.node.orelse)[0], file.span(others[-1].node.orelse)[0]
+        return (*edits, *(_removal(file, other.node) for other in others if isinstance(other.node, cst.If)))
+    behind = others[-1].node.orelse
+    assert behind is not None
+    start, end = file.span(first.node.orelse)[0], file.span(behind)[0]
     return () if first.node.orelse.lpar else (*edits, Edit(start, end, ""))
 
 

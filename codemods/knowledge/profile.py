@@ -42,6 +42,8 @@ class Profile:
     """What that variable is set to."""
     module: str = ""
     """The expression for the module that stands in for torch.cuda, with functions of the same names."""
+    current: str = ""
+    """The expression for the current device, with its index, where a device is wanted."""
     backend: str = ""
     """The expression for the backend of a process group."""
     assume_accelerator: bool = False

@@ -34,8 +34,8 @@ def is_foreign(file: File, receiver: cst.BaseExpression) -> bool:
                 for value in values
             )
         case cst.Attribute():
-            name = file.name(receiver) or ""
-            return name.startswith(("torch.", "triton", "numba", "cupy"))
+            origin = file.name(receiver) or ""
+            return origin.startswith(("torch.", "triton", "numba", "cupy"))
     return False
 
 
@@ -59,12 +59,21 @@ def own_class(file: File, receiver: cst.BaseExpression) -> str:
     if not isinstance(receiver, cst.Name):
         return ""
     nodes = [binding.node for binding in file.bindings(receiver)]
-    loops = [node for node in nodes if isinstance(node, cst.For) and isinstance(node.target, cst.Name)]
-    if not loops:
+    if not any(isinstance(node, cst.For) and _takes(node, receiver.value) for node in nodes):
         return ""
     if "own classes" not in file.facts:
         file.facts["own classes"] = sorted(_own_classes(file))
     return next(iter(file.facts["own classes"]), "")
+
+
+def _takes(loop: cst.For, name: str) -> bool:
+    """Whether a loop binds a name to what it takes, counted or not, and not to a part of it."""
+    if isinstance(loop.target, cst.Name):
+        return True
+    match loop.target, loop.iter:
+        case cst.Tuple(elements=[*_, last]), cst.Call(func=cst.Name("enumerate")):
+            return isinstance(last.value, cst.Name) and last.value.value == name
+    return False
 
 
 def _own_classes(file: File) -> Iterator[str]:

@@ -9,7 +9,10 @@ import libcst as cst
 from agnostic.file import File
 
 SCRIPTED = {"torch.jit.script", "torch.jit.script_method", "torch.jit.export"}
-CUDA_CLASS = re.compile(r"_*(CUDA|Cuda|NCCL|Nccl)(?![a-z])")
+CUDA_CLASS = re.compile(
+    r"_*(CUDA|Cuda|NCCL|Nccl)\w*(Accelerator|Backend|Communicator|Executor|Graph\w*|Interface|Platform\w*)"
+)
+"""Names of classes that are one implementation among others."""
 
 
 def veto(file: File, node: cst.CSTNode) -> str:
@@ -22,7 +25,7 @@ def veto(file: File, node: cst.CSTNode) -> str:
         match above:
             case cst.FunctionDef(decorators=decorators) if any(_is_scripted(file, one) for one in decorators):
                 return "TorchScript has no `torch.accelerator`"
-            case cst.ClassDef(name=cst.Name(name)) if CUDA_CLASS.match(name):
+            case cst.ClassDef(name=cst.Name(name)) if CUDA_CLASS.fullmatch(name):
                 return f"`{name}` is the implementation for CUDA, by its name"
             case cst.With(items=items) if any("fake" in file.source(item).lower() for item in items):
                 return "fake tensors need no device of their kind"

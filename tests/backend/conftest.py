@@ -1,8 +1,9 @@
-"""Run the tests of this folder on the reference backend, without letting it into the rest of the test session.
+"""Run the tests of this folder on the reference backend, without letting it into the rest of the test
+session.
 
 A device can only be registered for a whole process. So, in a normal session, the files of this folder are not
-imported: each becomes one test, and all are run by one child pytest with `TORCH_AGNOSTIC_BACKEND=neuron`, whose
-report is shown where something failed. To run or debug a single test, set the variable yourself:
+imported: each becomes one test, and all are run by one child pytest with `TORCH_AGNOSTIC_BACKEND=neuron`,
+whose report is shown where something failed. To run or debug a single test, set the variable yourself:
 
     TORCH_AGNOSTIC_BACKEND=neuron pytest tests/backend/test_memory.py -k out_of_memory
 

@@ -1,6 +1,7 @@
-"""Run on every rank by torchrun: collectives, then the ways to train in parallel; prints one JSON object per rank.
+"""Run on every rank by torchrun: collectives, then the ways to train in parallel; prints one JSON object per
+rank.
 
-    torchrun --nproc-per-node 2 distributed_program.py SECTION [BACKEND]
+torchrun --nproc-per-node 2 distributed_program.py SECTION [BACKEND]
 """
 
 import json
@@ -36,7 +37,13 @@ def collectives(rank, world):
     @record
     def all_reduce():
         sums = []
-        for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.MAX, dist.ReduceOp.MIN, dist.ReduceOp.PRODUCT):
+        for op in (
+            dist.ReduceOp.SUM,
+            dist.ReduceOp.AVG,
+            dist.ReduceOp.MAX,
+            dist.ReduceOp.MIN,
+            dist.ReduceOp.PRODUCT,
+        ):
             value = full(float(rank + 1))
             dist.all_reduce(value, op=op)
             sums.append(value[0].item())
@@ -173,7 +180,9 @@ def collectives(rank, world):
 def losses(wrap, device, optimizer=torch.optim.AdamW, group=None, steps=4):
     torch.manual_seed(0)
     rank = dist.get_rank()
-    model = wrap(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4)).to(device))
+    model = wrap(
+        nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4)).to(device)
+    )
     stepper = optimizer(model.parameters(), lr=0.01)
     generator = torch.Generator().manual_seed(7 + rank)
     found = []
@@ -231,7 +240,9 @@ def training(rank, world):
 
     @record
     def fsdp2_offload():
-        return losses(lambda model: sharded(model, offload_policy=CPUOffloadPolicy()), DEVICE, torch.optim.SGD)
+        return losses(
+            lambda model: sharded(model, offload_policy=CPUOffloadPolicy()), DEVICE, torch.optim.SGD
+        )
 
     @record
     def sgd():
@@ -261,7 +272,10 @@ def training(rank, world):
         model(x).sum().backward()
         plain(x).sum().backward()
         gradient = model[0].weight.grad
-        return [isinstance(gradient, DTensor), torch.allclose(gradient.full_tensor(), plain[0].weight.grad, atol=1e-5)]
+        return [
+            isinstance(gradient, DTensor),
+            torch.allclose(gradient.full_tensor(), plain[0].weight.grad, atol=1e-5),
+        ]
 
     @record
     def pipeline():
@@ -280,7 +294,10 @@ def training(rank, world):
         for layer in layers:
             layer.requires_grad_(True)
         whole = layers[1](layers[0](x)).square().mean()
-        return [layers[rank].weight.grad.device.type, abs(sum(found) / 4 - whole).item() < 1e-6 if found else True]
+        return [
+            layers[rank].weight.grad.device.type,
+            abs(sum(found) / 4 - whole).item() < 1e-6 if found else True,
+        ]
 
     @record
     def distributed_checkpoint():

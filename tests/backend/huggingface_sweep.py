@@ -1,9 +1,10 @@
-"""Forward and backward of a tiny random model of every transformers architecture, on the backend and on the CPU.
+"""Forward and backward of a tiny random model of every transformers architecture, on the backend and on the
+CPU.
 
     TORCH_AGNOSTIC_BACKEND=neuron NEURON_REF_RNG=shared python huggingface_sweep.py --report sweep.json
 
-The model is in training mode, so that dropout takes part. Prints a table; `equal` means every output and every
-gradient equal bit for bit, `close` within PyTorch's default tolerances.
+The model is in training mode, so that dropout takes part. Prints a table; `equal` means every output and
+every gradient equal bit for bit, `close` within PyTorch's default tolerances.
 """
 
 import argparse
@@ -20,10 +21,10 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 warnings.filterwarnings("ignore")
 
-import torch
-import transformers
-from tiny_models import build, candidate_inputs, model_types
-from torch.utils._pytree import tree_flatten, tree_map
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from tiny_models import builds, candidate_inputs, model_types  # noqa: E402
+from torch.utils._pytree import tree_flatten, tree_map  # noqa: E402
 
 torch.set_num_threads(1)
 transformers.logging.set_verbosity_error()
@@ -46,7 +47,8 @@ def run(model, arguments):
 
 
 def arguments_that_work(model):
-    """(arguments, outputs, gradients) of the first candidates that the CPU accepts, or (None, the first error, None)."""
+    """(arguments, outputs, gradients) of the first candidates that the CPU accepts, or (None, the first
+    error, None)."""
     reason = None
     for arguments in candidate_inputs(model):
         try:
@@ -56,7 +58,9 @@ def arguments_that_work(model):
             if outputs and gradients:
                 return arguments, outputs, gradients
         except Exception as error:
-            reason = reason or f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:120]
+            reason = (
+                reason or f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:120]
+            )
     return None, reason or "no inputs that lead to gradients", None
 
 
@@ -75,13 +79,18 @@ def compare(expected, found):
 
 def check(kind, device):
     """The outcome for one model type, as text."""
-    model, reason = build(kind)
-    if model is None:
-        return f"not buildable: {reason}"
-    model.train()
-    arguments, outputs, gradients = arguments_that_work(model)
-    if arguments is None:
-        return f"no inputs found: {outputs}"
+    problems = []
+    for model, reason in builds(kind):
+        if model is None:
+            problems.append(f"not buildable: {reason}")
+            continue
+        model.train()
+        arguments, outputs, gradients = arguments_that_work(model)
+        if arguments is not None:
+            break
+        problems.append(f"no inputs found: {outputs}")
+    else:
+        return max(problems, key=lambda problem: problem.startswith("no inputs"))  # the one that got furthest
     try:
         on_device = model.to(device)
         moved = tree_map(lambda v: v.to(device) if isinstance(v, torch.Tensor) else v, arguments)
@@ -125,7 +134,8 @@ def main():
         options.report.write_text(json.dumps(outcomes, indent=1))
     counts = collections.Counter(outcome.split(":")[0] for outcome in outcomes.values())
     print("\n".join(f"{kind:<16} {count:>4}" for kind, count in counts.most_common()))
-    print(f"{'all':<16} {len(outcomes):>4}   transformers {transformers.__version__}, {time.time() - started:.0f} s")
+    seconds = time.time() - started
+    print(f"{'all':<16} {len(outcomes):>4}   transformers {transformers.__version__}, {seconds:.0f} s")
     raise SystemExit(bool(counts["failed"]))
 
 

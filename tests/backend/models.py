@@ -1,4 +1,5 @@
-"""Small models that between them use what training programs use: norms, dropout, recurrence, attention, tied weights."""
+"""Small models that between them use what training programs use: norms, dropout, recurrence, attention, tied
+weights."""
 
 import torch
 from torch import nn
@@ -23,7 +24,11 @@ class Block(nn.Module):
             part.view(batch, length, self.heads, -1).transpose(1, 2)
             for part in self.qkv(self.norm1(x)).split(width, 2)
         )
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, width)
+        mixed = (
+            F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            .transpose(1, 2)
+            .reshape(batch, length, width)
+        )
         x = x + F.dropout(self.out(mixed), self.dropout, self.training)
         return x + F.dropout(self.mlp(self.norm2(x)), self.dropout, self.training)
 
@@ -31,7 +36,9 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """A decoder whose output layer shares its weight with the embedding; returns the loss."""
 
-    def __init__(self, width: int = 32, layers: int = 2, heads: int = 4, length: int = 16, dropout: float = 0.0) -> None:
+    def __init__(
+        self, width: int = 32, layers: int = 2, heads: int = 4, length: int = 16, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.token, self.place = nn.Embedding(VOCABULARY, width), nn.Embedding(length, width)
         self.blocks = nn.Sequential(*(Block(width, heads, dropout) for _ in range(layers)))
@@ -61,9 +68,15 @@ class CNN(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
-        )  # fmt: skip
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(8, 16, 3, padding=1),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+        )
         self.head = nn.Linear(16, 4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -71,7 +84,8 @@ class CNN(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """A two-layer LSTM with dropout between the layers, and a GRU cell; inputs 5 x 4 x 8; returns the loss."""
+    """A two-layer LSTM with dropout between the layers, and a GRU cell; inputs 5 x 4 x 8; returns the
+    loss."""
 
     def __init__(self, dropout: float = 0.1) -> None:
         super().__init__()

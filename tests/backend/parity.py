@@ -1,4 +1,5 @@
-"""Train a small model on the device that the arguments name and print the losses exactly: `parity.py DEVICE MODEL`."""
+"""Train a small model on the device that the arguments name and print the losses exactly: `parity.py DEVICE
+MODEL`."""
 
 import sys
 

@@ -33,7 +33,9 @@ def test_other_dtypes_are_refused(device):
 
 def test_binary_cross_entropy_runs_in_the_type_it_is_given(device):
     with torch.autocast(device.type, dtype=torch.bfloat16):
-        loss = torch.nn.functional.binary_cross_entropy(torch.rand(3, device=device), torch.ones(3, device=device))
+        loss = torch.nn.functional.binary_cross_entropy(
+            torch.rand(3, device=device), torch.ones(3, device=device)
+        )
     assert loss.dtype == torch.float32
 
 
@@ -41,9 +43,19 @@ def test_lists_are_those_of_cuda():
     ours = {f"aten::{name}" for names in POLICIES.values() for name in names}
     cuda = torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA")
     theirs = {name for name in cuda if name.startswith("aten::")}
-    recurrent = {f"aten::{kind}.{form}" for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu") for form in ("input", "data")}
+    recurrent = {
+        f"aten::{kind}.{form}"
+        for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu")
+        for form in ("input", "data")
+    }
     assert ours - theirs == recurrent | {"aten::cat", "aten::stack"}
-    left_out = {"binary_cross_entropy", "norm.Scalar", "norm.ScalarOpt_dim", "cudnn_convolution", "cudnn_convolution_transpose"}
+    left_out = {
+        "binary_cross_entropy",
+        "norm.Scalar",
+        "norm.ScalarOpt_dim",
+        "cudnn_convolution",
+        "cudnn_convolution_transpose",
+    }
     assert theirs - ours == {f"aten::{name}" for name in left_out}
 
 
@@ -55,7 +67,9 @@ def train(device, dtype):
     data = torch.randint(0, 256, (4, 17), generator=torch.Generator().manual_seed(1)).to(device)
     losses = []
     for _ in range(10):
-        with torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=dtype is not None):
+        with torch.autocast(
+            torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=dtype is not None
+        ):
             loss = model(data)
         optimizer.zero_grad()
         scaler.scale(loss).backward()

@@ -1,4 +1,5 @@
-"""torch.compile on the device: its own backend by default, static shapes that are counted, modes that warn."""
+"""torch.compile on the device: its own backend by default, static shapes that are counted, modes that
+warn."""
 
 import pytest
 import torch

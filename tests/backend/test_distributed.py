@@ -1,4 +1,5 @@
-"""Two processes under torchrun: collectives, and the parallel ways to train, which must all learn the same."""
+"""Two processes under torchrun: collectives, and the parallel ways to train, which must all learn the
+same."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """transformers and accelerate on the device, unmodified.
 
-Both detect a neuron device by the presence of a package called `torch_neuronx`. The folder `shims` holds an empty one;
-it is put on the path here, on purpose and for these tests only.
+Both detect a neuron device by the presence of a package called `torch_neuronx`. The folder `shims` holds an
+empty one; it is put on the path here, on purpose and for these tests only.
 """
 
 import importlib.util
@@ -21,7 +21,13 @@ def run(program, *arguments, **environment):
     path = os.pathsep.join([str(HERE), str(HERE / "shims")])
     result = subprocess.run(
         [sys.executable, *(["-c", program] if isinstance(program, str) else [str(program)]), *arguments],
-        env={**os.environ, "PYTHONPATH": path, "NEURON_REF_RNG": "shared", "HF_HUB_OFFLINE": "1", **environment},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "NEURON_REF_RNG": "shared",
+            "HF_HUB_OFFLINE": "1",
+            **environment,
+        },
         capture_output=True,
         text=True,
         timeout=600,
@@ -38,17 +44,20 @@ config = GPT2Config(n_layer=2, n_embd=32, n_head=2, vocab_size=64, n_positions=3
 scratch = tempfile.mkdtemp()
 rows = [{"input_ids": (torch.arange(8) + i) % 64, "labels": (torch.arange(8) + i) % 64} for i in range(16)]
 """
-TRAINER = SETUP + """
-torch.manual_seed(0)
-model = GPT2LMHeadModel(config)
-arguments = TrainingArguments(scratch, max_steps=4, per_device_train_batch_size=4, report_to=[], disable_tqdm=True,
-                              logging_steps=1, save_strategy="no", use_cpu="cpu" in sys.argv, learning_rate=1e-2,
-                              bf16="bf16" in sys.argv, torch_compile="compile" in sys.argv)
+TRAINER = (
+    SETUP
+    + """
+torch.manual_seed(0) model = GPT2LMHeadModel(config) arguments = TrainingArguments(scratch, max_steps=4,
+per_device_train_batch_size=4, report_to=[], disable_tqdm=True,
+                              logging_steps=1, save_strategy="no", use_cpu="cpu" in sys.argv,
+                              learning_rate=1e-2, bf16="bf16" in sys.argv, torch_compile="compile" in
+                              sys.argv)
 trainer = Trainer(model, arguments, train_dataset=rows)
 trainer.train()
 print(arguments.device, trainer.model.device.type, arguments.torch_compile_backend,
       [entry["loss"] for entry in trainer.state.log_history if "loss" in entry])
 """
+)
 
 
 def test_trainer_learns_what_it_learns_on_the_cpu():
@@ -64,7 +73,9 @@ def test_trainer_with_bfloat16_and_compile():
 
 
 def test_accelerate():
-    program = SETUP + """
+    program = (
+        SETUP
+        + """
 from accelerate import Accelerator, PartialState
 accelerator = Accelerator(mixed_precision="bf16")
 model, optimizer, loader = torch.nn.Linear(4, 4), None, torch.utils.data.DataLoader(torch.randn(8, 4), 4)
@@ -77,11 +88,14 @@ accelerator.save_state(scratch + "/state")
 accelerator.load_state(scratch + "/state")
 print(PartialState().device, accelerator.device, next(model.parameters()).device, batch.device)
 """
+    )
     assert run(program)[-1].split() == ["neuron", "neuron", "neuron:0", "neuron:0"]
 
 
 def test_device_map_and_generation():
-    program = SETUP + """
+    program = (
+        SETUP
+        + """
 torch.manual_seed(0)
 GPT2LMHeadModel(config).save_pretrained(scratch)
 model = GPT2LMHeadModel.from_pretrained(scratch, device_map="neuron")
@@ -90,11 +104,24 @@ settings = dict(max_new_tokens=8, do_sample=False, pad_token_id=0)
 found = model.generate(torch.tensor([[1, 2]], device="neuron"), **settings)
 print(model.device, found.device, torch.equal(found.cpu(), cpu.generate(torch.tensor([[1, 2]]), **settings)))
 """
+    )
     assert run(program)[-1].split() == ["neuron:0", "neuron:0", "True"]
 
 
 def test_sample_of_the_model_sweep():
-    kinds = ("bert", "gpt2", "llama", "t5", "whisper", "vit", "clip", "wav2vec2", "mixtral", "mamba", "resnet")
+    kinds = (
+        "bert",
+        "gpt2",
+        "llama",
+        "t5",
+        "whisper",
+        "vit",
+        "clip",
+        "wav2vec2",
+        "mixtral",
+        "mamba",
+        "resnet",
+    )
     lines = run(HERE / "huggingface_sweep.py", *kinds)
     assert lines[0].split() == ["equal", str(len(kinds))]
 

@@ -11,7 +11,9 @@ neuron = torch.get_device_module()
 
 
 def test_out_of_memory_is_torchs_own_error(device):
-    with pytest.raises(torch.OutOfMemoryError, match=f"{device.type} out of memory. Tried to allocate 1099511627776"):
+    with pytest.raises(
+        torch.OutOfMemoryError, match=f"{device.type} out of memory. Tried to allocate 1099511627776"
+    ):
         torch.empty(1 << 40, dtype=torch.uint8, device=device)
     assert neuron.memory_stats()["num_ooms"] >= 1
 
@@ -68,6 +70,10 @@ def test_allocations_do_not_leak(device):
 
 
 def test_training_does_not_leak(device):
+    model = GPT().to(device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    tokens = torch.randint(0, 256, (4, 17), device=device)
+
     def train(steps):
         for _ in range(steps):
             loss = model(tokens)
@@ -75,9 +81,6 @@ def test_training_does_not_leak(device):
             loss.backward()
             optimizer.step()
 
-    model = GPT().to(device)
-    optimizer = torch.optim.AdamW(model.parameters())
-    tokens = torch.randint(0, 256, (4, 17), device=device)
     train(20)
     gc.collect()
     allocated, resident = neuron.memory_allocated(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -85,8 +88,6 @@ def test_training_does_not_leak(device):
     gc.collect()
     assert neuron.memory_allocated() == allocated
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident < 8 << 10  # KiB
-    del model, optimizer, tokens
-    gc.collect()
 
 
 def test_everything_is_returned_in_the_end(run_python):

@@ -1,4 +1,5 @@
-"""Random numbers: reproducible, apart from the CPU's stream, with a small state; and the two modes that mirror the CPU."""
+"""Random numbers: reproducible, apart from the CPU's stream, with a small state; and the two modes that
+mirror the CPU."""
 
 import pytest
 import torch

@@ -13,13 +13,21 @@ LAYERS = {
     "rnn tanh": lambda: nn.RNN(4, 5),
     "rnn relu": lambda: nn.RNN(4, 5, nonlinearity="relu"),
 }
-CELLS = {"lstm cell": lambda: nn.LSTMCell(4, 5), "gru cell": lambda: nn.GRUCell(4, 5), "rnn cell": lambda: nn.RNNCell(4, 5)}
+CELLS = {
+    "lstm cell": lambda: nn.LSTMCell(4, 5),
+    "gru cell": lambda: nn.GRUCell(4, 5),
+    "rnn cell": lambda: nn.RNNCell(4, 5),
+}
 
 
 def outputs_and_gradients(make, x, device):
     torch.manual_seed(0)
     module = make().to(device)
-    x = x.to(device) if isinstance(x, nn.utils.rnn.PackedSequence) else x.detach().to(device, copy=True).requires_grad_()
+    x = (
+        x.to(device)
+        if isinstance(x, nn.utils.rnn.PackedSequence)
+        else x.detach().to(device, copy=True).requires_grad_()
+    )
     result = module(x)
     tensors = []
     for part in result if isinstance(result, tuple) else (result,):
@@ -42,7 +50,9 @@ def test_equals_the_cpu(device, name):
 def test_packed_sequences_equal_the_cpu(device, name):
     packed = nn.utils.rnn.pack_sequence([torch.randn(5, 4), torch.randn(3, 4)])
     make = LAYERS[name]
-    pairs = zip(outputs_and_gradients(make, packed, "cpu"), outputs_and_gradients(make, packed, device), strict=True)
+    pairs = zip(
+        outputs_and_gradients(make, packed, "cpu"), outputs_and_gradients(make, packed, device), strict=True
+    )
     assert all(torch.equal(a, b) for a, b in pairs)
 
 

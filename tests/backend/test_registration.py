@@ -1,4 +1,5 @@
-"""The device exists only if the setting asks for it, under any name, and never gets in the way of `import torch`."""
+"""The device exists only if the setting asks for it, under any name, and never gets in the way of `import
+torch`."""
 
 import os
 import subprocess
@@ -24,8 +25,10 @@ def test_without_the_setting_torch_is_untouched(run_python):
 @pytest.mark.parametrize("name", ["neuron", "tpu"])
 def test_setting_names_the_device(run_python, name):
     program = "import torch; a = torch.accelerator.current_accelerator(); x = torch.ones(2, device=a);"
-    program += f"print(x.device, getattr(torch, '{name}').device_count(), torch.Tensor.{name}(torch.ones(1)).is_{name},"
-    program += " torch.distributed.get_default_backend_for_device(a), 'torch._dynamo' in __import__('sys').modules)"
+    program += f"print(x.device, torch.{name}.device_count(), torch.Tensor.{name}(torch.ones(1)).is_{name},"
+    program += (
+        " torch.distributed.get_default_backend_for_device(a), 'torch._dynamo' in __import__('sys').modules)"
+    )
     assert last_line(run_python(program, TORCH_AGNOSTIC_BACKEND=name)) == f"{name}:0 2 True {name} False"
 
 
@@ -73,8 +76,8 @@ def test_object_of_another_build_does_not_break_import(run_python, tmp_path, mon
 
 
 def test_occupied_place_is_a_warning(run_python):
-    program = "import torch; torch.utils.rename_privateuse1_backend('mychip'); from backend_ref.autoload import autoload;"
-    program += "import os; os.environ['TORCH_AGNOSTIC_BACKEND'] = 'neuron'; autoload(); print('alive')"
+    program = "import torch; torch.utils.rename_privateuse1_backend('mychip');"
+    program += "import os; from backend_ref.autoload import autoload; os.environ['TORCH_AGNOSTIC_BACKEND'] = 'neuron'; autoload(); print('alive')"
     result = run_python(program, TORCH_AGNOSTIC_BACKEND="")
     assert result.stdout.strip() == "alive"
     assert "mychip" in result.stderr

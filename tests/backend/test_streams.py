@@ -16,7 +16,9 @@ def test_event_timing(device):
 
 def test_unrecorded_events_have_no_time(device):
     with pytest.raises((RuntimeError, ValueError)):
-        torch.Event(device=device, enable_timing=True).elapsed_time(torch.Event(device=device, enable_timing=True))
+        torch.Event(device=device, enable_timing=True).elapsed_time(
+            torch.Event(device=device, enable_timing=True)
+        )
 
 
 def test_waiting(device):
@@ -124,9 +126,8 @@ torch.neuron.synchronize()
 
 def test_training_gives_the_same_losses_as_the_synchronous_mode(run_python):
     program = """
-import torch
-from models import CNN, GPT
-for model, batch in ((GPT(dropout=0.1), lambda: torch.randint(0, 256, (4, 17))), (CNN(), lambda: torch.randn(4, 3, 8, 8))):
+import torch from models import CNN, GPT for model, batch in ((GPT(dropout=0.1), lambda: torch.randint(0, 256,
+(4, 17))), (CNN(), lambda: torch.randn(4, 3, 8, 8))):
     torch.manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1)

@@ -1,9 +1,12 @@
-"""Training gives the CPU's losses and parameters bit for bit in float32; a second run gives the first one's."""
+"""Training gives the CPU's losses and parameters bit for bit in float32; a second run gives the first
+one's."""
 
 import pytest
 from parity import CASES, train
 
-PROGRAM = "import runpy, sys; sys.argv = ['parity', sys.argv[1]]; runpy.run_module('parity', run_name='__main__')"
+PROGRAM = (
+    "import runpy, sys; sys.argv = ['parity', sys.argv[1]]; runpy.run_module('parity', run_name='__main__')"
+)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,20 @@
-"""A small text and a byte-level tokenizer of our own making, where torchtitan's debug configurations look for them."""
+"""A small text and a byte-level tokenizer of our own making, where torchtitan's debug configurations look for
+them."""
 
 import json
 import random
 from pathlib import Path
 
-SUBJECTS = ["the tensor", "a stream", "the device", "one kernel", "the loss", "an event", "the model", "a gradient"]
+SUBJECTS = [
+    "the tensor",
+    "a stream",
+    "the device",
+    "one kernel",
+    "the loss",
+    "an event",
+    "the model",
+    "a gradient",
+]
 VERBS = ["waits for", "follows", "copies", "reads", "meets", "scales", "moves", "counts"]
 
 
@@ -21,9 +31,13 @@ def make_assets(folder: Path, documents: int = 400) -> None:
     (assets / "tokenizer").mkdir(parents=True, exist_ok=True)
     (assets / "c4_test").mkdir(exist_ok=True)
     tokenizer.save(str(assets / "tokenizer" / "tokenizer.json"))
-    (assets / "tokenizer" / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", "eos_token": "</s>"}))
+    (assets / "tokenizer" / "tokenizer_config.json").write_text(
+        json.dumps({"bos_token": "<s>", "eos_token": "</s>"})
+    )
     draw = random.Random(0)
     with (assets / "c4_test" / "data.json").open("w") as file:
         for _ in range(documents):
-            sentences = (f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(SUBJECTS)}." for _ in range(20))
+            sentences = (
+                f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(SUBJECTS)}." for _ in range(20)
+            )
             file.write(json.dumps({"text": " ".join(sentences)}) + "\n")

@@ -2,8 +2,8 @@
 
     TORCH_AGNOSTIC_BACKEND=neuron python tests/bench/overhead.py
 
-Training steps of the two devices alternate, so that a noisy machine disturbs both alike; the ratio is that of the
-medians. The cost of `import torch` is the difference of the medians of alternating child processes.
+Training steps of the two devices alternate, so that a noisy machine disturbs both alike; the ratio is that of
+the medians. The cost of `import torch` is the difference of the medians of alternating child processes.
 """
 
 import argparse
@@ -65,7 +65,9 @@ def import_seconds(rounds):
     for _ in range(rounds):
         for which, name in enumerate(("", "neuron")):
             environment = {**os.environ, "TORCH_AGNOSTIC_BACKEND": name}
-            output = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+            output = subprocess.run(
+                [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+            )
             times[which].append(float(output.stdout))
     return [statistics.median(series) for series in times]
 
@@ -82,9 +84,12 @@ def main():
     for name in SIZES:
         rounds = options.rounds * 5 if name.startswith("tiny") else options.rounds
         cpu, neuron = compare(name, rounds)
-        print(f"{name:<12} cpu {cpu:8.2f} ms  backend {neuron:8.2f} ms  x{neuron / cpu:.3f}  (aim {BOUNDS[name]})")
+        ratio = f"x{neuron / cpu:.3f}  (aim {BOUNDS[name]})"
+        print(f"{name:<12} cpu {cpu:8.2f} ms  backend {neuron:8.2f} ms  {ratio}")
     without, with_backend = import_seconds(7)
-    print(f"import torch {without:.2f} s without, {with_backend - without:+.3f} s with the backend  (aim +0.15)")
+    print(
+        f"import torch {without:.2f} s without, {with_backend - without:+.3f} s with the backend  (aim +0.15)"
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,52 @@
+"""The tables of the README, made from the rules: `python -m agnostic.docs` writes them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from agnostic.check import ENGINE_RULES
+from agnostic.rule import load
+
+HUNDREDS = {
+    "0": "Files and comments",
+    "1": "Names of `torch.cuda`",
+    "2": "Where tensors and modules go",
+    "3": "Which device: decisions",
+    "4": "AMP, random state, streams, profiler",
+    "5": "Distributed",
+    "6": "Build, environment, dependencies, dispatch keys",
+    "7": "Tests and mocks",
+    "8": "What a target cannot do",
+    "9": "CUDA only, for a reason",
+}
+
+
+def rule_table() -> str:
+    """One row for each rule, under the heading of its hundred."""
+    rows = [(code, name, summary) for code, (name, summary) in ENGINE_RULES.items()]
+    rows += [(rule.code, rule.name, rule.summary) for rule in load().rules.values()]
+    lines = ["| code | name | what it is about |", "|---|---|---|"]
+    hundred = ""
+    for code, name, summary in sorted(rows):
+        if code[3] != hundred:
+            hundred = code[3]
+            lines.append(f"| | **{HUNDREDS[hundred]}** | |")
+        lines.append(f'| <a id="{code.lower()}-{name}"></a>`{code}` | `{name}` | {summary} |')
+    return "\n".join(lines)
+
+
+def filled(readme: str) -> str:
+    """A README with its generated part made anew."""
+    part = re.compile(r"(<!-- rules -->\n).*?(\n<!-- end of rules -->)", re.DOTALL)
+    return part.sub(lambda match: match[1] + rule_table() + match[2], readme)
+
+
+def main() -> None:
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "README.md")
+    path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
