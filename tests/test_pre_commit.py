@@ -85,6 +85,7 @@ def test_a_commit_with_cuda_only_code_fails_and_one_without_passes(scratch) -> N
 
 
 def test_the_fixing_hook_rewrites_and_fails_once(scratch) -> None:
+    scratch.write("pyproject.toml", "[tool.torch-agnostic]\nassume-accelerator = true\n")
     path = scratch.write("train.py", LOCKED + "torch.cuda.nvtx.mark('kept')\n")
     scratch.git("add", "-A")
     run = ("run", "--hook-stage", "manual", "torch-agnostic-fix", "--all-files")
