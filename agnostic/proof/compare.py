@@ -188,8 +188,8 @@ def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float 
                 found.append((event["value"], order, ""))
             case "loss", "loss scale":
                 found.append((event["scale"], order, ""))
-            case "autocast", "autocast":
-                found.append((event["dtype"], order, ""))
+            case "loss", "autocast":
+                found.append((", ".join(event["autocast"]) or "none", order, ""))
             case "step", "gradient norm":
                 found.append((event["gradient_norm"], order, f" ({event['name']})"))
             case "step", "parameter norm":
