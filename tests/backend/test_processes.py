@@ -132,7 +132,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("count", ["3", pytest.param("200", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", ["2", pytest.param("200", marks=pytest.mark.slow)])
 def test_interpreter_ends_cleanly_after_a_backward_pass(run_python, count):
     """An autograd thread that asked for the GIL during finalization once aborted the process."""
     assert run_python(EXITS, count).stdout.strip() == count
