@@ -51,7 +51,8 @@ def check(node: cst.If | cst.Attribute | cst.Name, file: File) -> Iterator[Findi
         seeds = list(_only_seeds(file, node))
         if seeds and all(_seeded(file, call, node) for call in seeds) and _may_go(file, node):
             file.claim(node)
-            yield Finding(seeds[0].func, REDUNDANT, (file.delete_statement(node),))
+            for place in (node.test, *(call.func for call in seeds)):
+                yield Finding(place, REDUNDANT, (file.delete_statement(node),))
         return
     entry = use(file, node)
     if entry is None or entry.rule != "seed":
