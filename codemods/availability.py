@@ -87,8 +87,13 @@ def _means_cuda(file: File, node: cst.CSTNode) -> str:
     return ""
 
 
-def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.CSTNode, ...]]:
-    """What must be generic as well if an answer becomes so: (why that is not certain, the code that depends)."""
+def dependants(
+    file: File, answer: cst.BaseExpression, kept: frozenset[str] = frozenset()
+) -> tuple[str, tuple[cst.CSTNode, ...]]:
+    """What must be generic as well if an answer becomes so: (why that is not certain, the code that depends).
+
+    `kept` are the variables that hold the answer and are being followed already.
+    """
     below: cst.CSTNode = answer
     for above in file.ancestors(answer):
         match above:
@@ -106,7 +111,7 @@ def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.C
                 owner = file.parent(above)
                 return "", (owner,) if owner is not None else ()
             case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=value) if below is value:
-                return _kept(file, above, name)
+                return _kept(file, above, name, kept)
             case cst.Return() | cst.Assign() | cst.AnnAssign() | cst.DictElement():
                 return AWAY, (above,)
             case cst.Arg():
@@ -144,16 +149,20 @@ def _rest(file: File, statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     return ()
 
 
-def _kept(file: File, statement: cst.Assign, name: cst.Name) -> tuple[str, tuple[cst.CSTNode, ...]]:
+def _kept(
+    file: File, statement: cst.Assign, name: cst.Name, kept: frozenset[str]
+) -> tuple[str, tuple[cst.CSTNode, ...]]:
     """Everything that a variable with the answer decides, be it the answer or a mark that skips tests by it."""
     if name.value == "pytestmark":
         return "", (file.module,)
+    if name.value in kept:
+        return "", (statement,)
     depends: list[cst.CSTNode] = [statement]
     unsafe = ""
     home = next(file.names.visible(name), file.module)
     for node in file.below(home):
         if isinstance(node, cst.Name) and node.value == name.value and node is not name and is_reference(file, node):
-            why, found = dependants(file, node)
+            why, found = dependants(file, node, kept | {name.value})
             unsafe = unsafe or why
             depends += found
     return unsafe, tuple(depends)

@@ -191,3 +191,18 @@ def test_many_processes_find_what_one_finds(tmp_path: Path) -> None:
     )
     assert one.stdout == many.stdout
     assert one.stdout.count('"code"') == 1 + 2 * 23 + 4 * 23
+
+
+def test_modules_in_the_folder_that_is_checked_are_not_imported(tmp_path: Path) -> None:
+    for name in ("click.py", "libcst.py", "dataclasses.py"):
+        (tmp_path / name).write_text("open('executed', 'w').close()\n")
+    root = str(Path(__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-m", "agnostic", "check", "."],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "executed").exists()
