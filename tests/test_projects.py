@@ -140,3 +140,11 @@ def test_the_rewrite_learns_the_same_on_cuda_as_the_original(
         pytest.skip(f"needs {project.processes} GPUs")
     verdict = compare(run(project, "cuda", original=True), run(project, "cuda"), project.rtol)
     assert verdict.good, str(verdict)
+
+
+def test_the_readme_has_a_row_for_each_project() -> None:
+    readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+    for project in projects().values():
+        assert f"\n| `{project.name}` | {project.lines} | " in readme, (
+            "run `python tests/proof_table.py --write`"
+        )
