@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import sys
+
+if sys.path and sys.path[0] in ("", os.getcwd()) and not __file__.startswith(os.getcwd()):
+    del sys.path[0]  # `python -m` would import what lies in the folder that is only to be looked at
+
+import importlib
+import pkgutil
 
 import click
 

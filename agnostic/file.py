@@ -149,6 +149,20 @@ class File:
                 return above
         return self.module
 
+    def suite(self, block: cst.CSTNode) -> list[ast.stmt]:
+        """The statements of an indented block as they are in the file; the tree may hold them blanked out."""
+        if "suites" not in self.facts:
+            suites = (
+                body
+                for node in ast.walk(self.ast)
+                for name in ("body", "orelse", "finalbody")
+                if isinstance(body := getattr(node, name, None), list) and body and isinstance(body[0], ast.stmt)
+            )
+            self.facts["suites"] = {(body[0].lineno, body[0].col_offset): body for body in suites}
+        first = block.body[0] if isinstance(block, cst.IndentedBlock) else block
+        row, column = self.location(self.span(first)[0])
+        return self.facts["suites"].get((row, column - 1), [])
+
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The innermost function in whose body a node stands."""
         below = node

@@ -83,7 +83,11 @@ def _stuck(candidates: Sequence[Candidate]) -> list[int]:
     edits = sorted({edit for candidate in candidates if candidate.is_open for edit in candidate.edits})
     if is_sound(edits):
         return []
-    groups = {number: group(candidates, number) for number, one in enumerate(candidates) if one.is_open}
+    groups: dict[int, set[int]] = {}
+    for number, candidate in enumerate(candidates):
+        if candidate.is_open and number not in groups:
+            members = group(candidates, number)
+            groups |= dict.fromkeys(_equals(candidates, number, members), members)
     sound = {number for number, members in groups.items() if is_sound(edits_of(candidates, members))}
     return [number for number, members in groups.items() if not members & sound]
 
@@ -98,6 +102,11 @@ def group(candidates: Sequence[Candidate], number: int) -> set[int]:
             members.add(member)
             todo += candidates[member].partners
     return members
+
+
+def _equals(candidates: Sequence[Candidate], number: int, members: set[int]) -> set[int]:
+    """Those of a candidate's group that have the same group, because they need it in turn."""
+    return {member for member in members if member == number or number in candidates[member].partners}
 
 
 def edits_of(candidates: Sequence[Candidate], members: Iterable[int]) -> list[Edit]:
@@ -119,6 +128,8 @@ def choose(candidates: Sequence[Candidate]) -> list[set[int]]:
             done |= members
             for edit in wanted:
                 bisect.insort(taken, edit)
+        else:
+            done |= _equals(candidates, number, members)
     return chosen
 
 

@@ -32,9 +32,11 @@ from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.guard import leaves
+from codemods.knowledge.ladder import vendors
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, is_reference
 
+SWITCH = re.compile(r"\b(?:torch\.backends\.cud|cudnn\.)[\w.]*")
 SKIPS = re.compile(r"(skipif|skipIf|skipUnless)$")
 NAMED = re.compile(r"(?<![\w.])\w*cuda\w*(?=\()", re.IGNORECASE)
 AWAY = "the answer is used elsewhere, where it may stand for CUDA itself"
@@ -53,10 +55,23 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     unsafe, together = dependants(file, call or node)
     unsafe = unsafe or _means_cuda(file, node)
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
-    if file.settings.torch < version("2.6"):
+    statement = file.statement(node)
+    several = isinstance(statement, cst.SimpleStatementLine) and len(vendors(file.source(statement))) > 1
+    if file.settings.torch < version("2.6") or several or _guards_switches(file, statement):
         yield Finding(node, message)
     else:
         yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)
+
+
+def _guards_switches(file: File, statement: cst.CSTNode) -> bool:
+    """Whether all that is CUDA's in a branch are switches of CUDA libraries, which nothing else needs."""
+    if not isinstance(statement, cst.If):
+        return False
+    start, end = file.span(statement.body)
+    rows = range(file.line_at(start), file.line_at(max(start, end - 1)) + 1)
+    code = "\n".join(file.text_of_line(row).partition("#")[0] for row in rows)
+    rest = SWITCH.sub("", code)
+    return rest != code and "cuda" not in rest and "accelerator" not in rest
 
 
 def _means_cuda(file: File, node: cst.CSTNode) -> str:
@@ -72,8 +87,13 @@ def _means_cuda(file: File, node: cst.CSTNode) -> str:
     return ""
 
 
-def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.CSTNode, ...]]:
-    """What must be generic as well if an answer becomes so: (why that is not certain, the code that depends)."""
+def dependants(
+    file: File, answer: cst.BaseExpression, kept: frozenset[str] = frozenset()
+) -> tuple[str, tuple[cst.CSTNode, ...]]:
+    """What must be generic as well if an answer becomes so: (why that is not certain, the code that depends).
+
+    `kept` are the variables that hold the answer and are being followed already.
+    """
     below: cst.CSTNode = answer
     for above in file.ancestors(answer):
         match above:
@@ -91,7 +111,7 @@ def dependants(file: File, answer: cst.BaseExpression) -> tuple[str, tuple[cst.C
                 owner = file.parent(above)
                 return "", (owner,) if owner is not None else ()
             case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=value) if below is value:
-                return _kept(file, above, name)
+                return _kept(file, above, name, kept)
             case cst.Return() | cst.Assign() | cst.AnnAssign() | cst.DictElement():
                 return AWAY, (above,)
             case cst.Arg():
@@ -129,16 +149,20 @@ def _rest(file: File, statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     return ()
 
 
-def _kept(file: File, statement: cst.Assign, name: cst.Name) -> tuple[str, tuple[cst.CSTNode, ...]]:
+def _kept(
+    file: File, statement: cst.Assign, name: cst.Name, kept: frozenset[str]
+) -> tuple[str, tuple[cst.CSTNode, ...]]:
     """Everything that a variable with the answer decides, be it the answer or a mark that skips tests by it."""
     if name.value == "pytestmark":
         return "", (file.module,)
+    if name.value in kept:
+        return "", (statement,)
     depends: list[cst.CSTNode] = [statement]
     unsafe = ""
     home = next(file.names.visible(name), file.module)
     for node in file.below(home):
         if isinstance(node, cst.Name) and node.value == name.value and node is not name and is_reference(file, node):
-            why, found = dependants(file, node)
+            why, found = dependants(file, node, kept | {name.value})
             unsafe = unsafe or why
             depends += found
     return unsafe, tuple(depends)

@@ -52,8 +52,9 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
-from codemods.knowledge.device import Device, device_at
+from codemods.knowledge.device import Device
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.imports import respell
 from codemods.knowledge.uses import argument, call_of, has_star, use
 
@@ -113,7 +114,9 @@ def _generic(file: File, call: cst.Call) -> Iterator[Finding]:
     device = device_at(file, call)
     enabled = argument(call, GENERIC[name], "enabled")
     edits = (file.replace(kind.value, device.type), *_parity(file, call, device, enabled))
-    yield Finding(kind.value, f'`{name}("cuda")` is CUDA only; give it the device\'s type', (*device.edits, *edits), device.unsafe)
+    yield Finding(
+        kind.value, f'`{name}("cuda")` is CUDA only; give it the device\'s type', (*device.edits, *edits), device.unsafe
+    )
 
 
 def _arguments(

@@ -59,7 +59,7 @@ def check(statement: cst.Import | cst.ImportFrom, file: File) -> Iterator[Findin
     for alias in aliases:
         name = _origin(statement, alias)
         message = f"`{name}` is imported from a CUDA-only module"
-        edits = _edits(file, statement, alias) if uses[alias] and not _exported(file, alias) else ()
+        edits = _edits(file, statement, alias) if _known(file, uses[alias]) and not _exported(file, alias) else ()
         yield Finding(alias, message, edits, "", tuple(uses[alias]), alone=True)
 
 
@@ -88,6 +88,11 @@ def _uses(file: File, alias: cst.ImportAlias) -> list[cst.CSTNode]:
                     whole = above
                 found.append(whole)
     return found
+
+
+def _known(file: File, uses: list[cst.CSTNode]) -> bool:
+    """Whether a name is used at all, and always means what is imported."""
+    return bool(uses) and all(file.name(node) is not None for node in uses)
 
 
 def _exported(file: File, alias: cst.ImportAlias) -> bool:

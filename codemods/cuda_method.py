@@ -49,8 +49,9 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import INDEX, device_at
+from codemods.knowledge.device import INDEX
 from codemods.knowledge.guard import is_not_none
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.receiver import is_foreign, own_class
 from codemods.knowledge.uses import argument, has_star
 

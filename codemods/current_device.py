@@ -25,8 +25,9 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import Device, device_at
+from codemods.knowledge.device import Device
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.slots import slot_of
 
@@ -41,6 +42,10 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         owner = file.parent(arg)
         if isinstance(owner, cst.Call) and not (file.name(owner.func) or "").startswith("torch.cuda."):
             file.claim(call)
-            device = Device(current, "string", guess(file, current), own_imports(file, current)) if current else device_at(file, call)
+            device = (
+                Device(current, "string", guess(file, current), own_imports(file, current))
+                if current
+                else device_at(file, call)
+            )
             message = "this places by the index of the CUDA device; the device itself will do"
             yield Finding(call, message, (*device.edits, file.replace(call, device.text)), device.unsafe)

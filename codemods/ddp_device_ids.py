@@ -28,8 +28,8 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 
 ARGUMENTS = {
     "DistributedDataParallel": ("device_ids", "output_device"),
@@ -49,10 +49,17 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         return
     given = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in words]
     given = [arg for arg in given if not isinstance(arg.value, cst.IfExp) and file.source(arg.value) != "None"]
-    given = [arg for arg in given if arg.keyword is not None and (arg.keyword.value != "device_id" or "cuda" in file.source(arg))]
+    given = [
+        arg
+        for arg in given
+        if arg.keyword is not None and (arg.keyword.value != "device_id" or "cuda" in file.source(arg))
+    ]
     if given:
         device = device_at(file, call)
         condition = f' if {device.type} != "cpu" else None'
         yield Finding(
-            given[0], MESSAGE, (*device.edits, *(file.insert_after(arg.value, condition) for arg in given)), device.unsafe
+            given[0],
+            MESSAGE,
+            (*device.edits, *(file.insert_after(arg.value, condition) for arg in given)),
+            device.unsafe,
         )

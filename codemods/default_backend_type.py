@@ -38,9 +38,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 
-MESSAGE = (
-    "the default backend of an accelerator that is not CUDA's is not Gloo; use the type of the chosen one"
-)
+MESSAGE = "the default backend of an accelerator that is not CUDA's is not Gloo; use the type of the chosen one"
 
 
 @rule("AGN504", "_set_default_backend")
@@ -51,9 +49,7 @@ def check(node: cst.If, file: File) -> Iterator[Finding]:
                 left=cst.Attribute(value=backend, attr=cst.Name("NCCL")),
                 comparisons=[cst.ComparisonTarget(operator=cst.In(), comparator=values)],
             ),
-            orelse=cst.Else(
-                body=cst.IndentedBlock(body=[cst.SimpleStatementLine(body=[cst.Expr(value=call)])])
-            ),
+            orelse=cst.Else(body=cst.IndentedBlock(body=[cst.SimpleStatementLine(body=[cst.Expr(value=call)])])),
         ):
             pass
         case _:

@@ -64,7 +64,9 @@ def _comparison(
             subject, literal = (right, left) if _is_cuda(file, left) else (left, right)
             if _is_cuda(file, literal):
                 if isinstance(subject, cst.Attribute) and subject.attr.value == "device":
-                    yield Finding(node, "a torch.device never equals a string, so this is always false; compare `.type`")
+                    yield Finding(
+                        node, "a torch.device never equals a string, so this is always false; compare `.type`"
+                    )
                     return
                 sign = "!=" if isinstance(operator, cst.Equal) else "=="
                 edits = (file.replace(literal, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
@@ -115,9 +117,10 @@ def _is_cuda(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_device(file: File, node: cst.BaseExpression) -> bool:
+    """Whether it is a CUDA device without an index, which no tensor is on; with one, the comparison is sound."""
     match node:
-        case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as value), *_]):
-            return file.name(func) == "torch.device" and (file.string(value) or "").startswith("cuda")
+        case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString() as value)]):
+            return file.name(func) == "torch.device" and file.string(value) == "cuda"
     return False
 
 

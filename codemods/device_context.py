@@ -42,7 +42,8 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import INDEX, in_scope
+from codemods.knowledge.device import INDEX
+from codemods.knowledge.scope import in_scope
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import argument, call_of, use
 from codemods.set_device import index_text
@@ -86,7 +87,10 @@ def _index(file: File, name: str, device: cst.BaseExpression) -> tuple[str, str]
             return text, ""
         case cst.Attribute(attr=cst.Name("device")):
             return f"{text}.index", ""
-        case cst.Call(func=func) if file.name(func) in ("torch.cuda.current_device", "torch.accelerator.current_device_index"):
+        case cst.Call(func=func) if file.name(func) in (
+            "torch.cuda.current_device",
+            "torch.accelerator.current_device_index",
+        ):
             return text, ""
         case cst.Name(name) if (known := in_scope(file, device)) is not None and known.text == name:
             return (f"{name}.index", known.unsafe) if known.kind == "device" else None

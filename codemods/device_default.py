@@ -29,6 +29,7 @@ every machine.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -78,25 +79,22 @@ def _parameter(file: File, parameter: cst.Param, text: str) -> tuple[Edit, ...]:
     annotation = parameter.annotation.annotation if parameter.annotation is not None else None
     if annotation is not None and file.source(annotation) in ("str", "torch.device"):
         edits.append(file.insert_after(annotation, " | None"))
-    statements = function.body.body
-    first = statements[0]
-    match first:
-        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString())]):
-            if len(statements) == 1:
-                return tuple(edits)
-            first = statements[1]
-    if re.fullmatch(r"(\.\.\.|pass|raise NotImplementedError.*)", file.source(first)):
+    suite = file.suite(function.body)
+    if (
+        suite
+        and isinstance(suite[0], ast.Expr)
+        and isinstance(suite[0].value, ast.Constant)
+        and suite[0].value.value is not ...
+    ):
+        suite = suite[1:]
+    if not suite or re.fullmatch(r"\.\.\.|pass|raise NotImplementedError.*", ast.unparse(suite[0])):
         return tuple(edits)
-    start = file.lines[file.line(function.body.body[0]) - 1] if first is statements[0] else None
-    start = file.lines[_first_line(file, first) - 1] if start is None else start
-    indent = file.indent(statements[0])
+    row = min([suite[0].lineno, *(one.lineno for one in getattr(suite[0], "decorator_list", ()))])
+    start = file.lines[row - 1]
+    indent = file.text[start : start + suite[0].col_offset]
+    if indent.strip():
+        return ()
     name = parameter.name.value
     step = file.module.default_indent
     lines = f"{indent}if {name} is None:{file.newline}{indent}{step}{name} = {text}{file.newline}"
     return (*edits, Edit(start, start, lines))
-
-
-def _first_line(file: File, statement: cst.CSTNode) -> int:
-    """The line on which a statement begins, its decorators included."""
-    decorators = getattr(statement, "decorators", ())
-    return min([file.line(statement), *(file.line(one) for one in decorators)])

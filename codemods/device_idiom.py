@@ -58,7 +58,10 @@ def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
     own = project_device(file, choice)
     if own is not None and exact and index in (None, "0"):
         target = whole or choice
-        edits = (*own.edits, file.replace(target, own.object if whole is not None or isinstance(cuda, cst.Call) else own.type))
+        edits = (
+            *own.edits,
+            file.replace(target, own.object if whole is not None or isinstance(cuda, cst.Call) else own.type),
+        )
         file.claim(choice)
         unsafe = own.unsafe
     elif exact and (whole is not None or isinstance(cuda, cst.Call)) and index in (None, "0"):

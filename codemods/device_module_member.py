@@ -30,8 +30,8 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
-from codemods.knowledge.device import device_at
 from codemods.knowledge.guard import asks_for_cuda
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, use
 

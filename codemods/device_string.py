@@ -48,9 +48,12 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at, expression, in_scope, type_expression
+from codemods.knowledge.device import expression, type_expression
+from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import OPEN
 from codemods.knowledge.profile import own_imports
+from codemods.knowledge.scope import in_scope
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 
@@ -92,7 +95,9 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             if whole is not None:
                 edit = file.replace(whole, device.at(index))
             else:
-                edit = file.replace(literal, f'f"{{{device.type}}}:{index}"' if slot.kind == "type" else device.at(index))
+                edit = file.replace(
+                    literal, f'f"{{{device.type}}}:{index}"' if slot.kind == "type" else device.at(index)
+                )
         elif whole is not None:
             edit = file.replace(whole, whole_text(file, whole) or device.object)
         else:
@@ -127,10 +132,13 @@ def whole_device(file: File, literal: cst.SimpleString) -> cst.Call | None:
 
 
 def whole_text(file: File, call: cst.Call) -> str:
-    """The full expression, if the call is what a device variable is set to: there is no shorter one then."""
+    """The full expression, where there is no shorter one: for what a device variable is set to, and for what is
+    returned where there is an accelerator."""
     parent = file.parent(call)
     match parent:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(name) | cst.Attribute(attr=cst.Name(name)))]):
             if "device" in name.lower() or name.lower() == "dev":
                 return expression(file, call, root(file, call)[0])
+        case cst.Return() if has_accelerator(file, call) and in_scope(file, call) is None:
+            return expression(file, call, root(file, call)[0])
     return ""

@@ -30,8 +30,9 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
-from codemods.knowledge.device import Device, device_at, project_device
+from codemods.knowledge.device import Device, project_device
 from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 
@@ -69,7 +70,13 @@ def check(node: cst.FormattedString | cst.SimpleString, file: File) -> Iterator[
         torch, added = root(file, whole)
         own = project_device(file, whole)
         device = own or Device(f"{torch}.accelerator.current_accelerator()", "device", "", added)
-        unsafe = own.unsafe if own is not None else "" if has_accelerator(file, whole) else "without an accelerator it raises here, not at the first use"
+        unsafe = (
+            own.unsafe
+            if own is not None
+            else ""
+            if has_accelerator(file, whole)
+            else "without an accelerator it raises here, not at the first use"
+        )
     else:
         device = device_at(file, whole)
         unsafe = device.unsafe

@@ -22,7 +22,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at
+from codemods.knowledge.hoist import device_at
 
 
 @rule("AGN204", "map_location")

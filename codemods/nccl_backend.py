@@ -35,8 +35,9 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import Device, device_at
+from codemods.knowledge.device import Device
 from codemods.knowledge.guard import AVAILABLE
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.profile import own_imports
 from codemods.knowledge.spell import spell
 
@@ -122,5 +123,3 @@ def _slot(file: File, node: cst.BaseExpression) -> str | None:
         case cst.Expr() | cst.Subscript() | cst.Index():
             return None
     return "report"
-
-

@@ -21,7 +21,9 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 
 TOOL = re.compile(r"(?:\S*/)?(nvidia-smi|nvcc|nsys|ncu|nvprof|cuda-gdb|compute-sanitizer)(?:\s.*)?", re.DOTALL)
-RUNS = re.compile(r"(^|\.)(run|call|check_call|check_output|Popen|system|popen|which|getoutput|run_and_read_all|exec\w*)$")
+RUNS = re.compile(
+    r"(^|\.)(run|call|check_call|check_output|Popen|system|popen|which|getoutput|run_and_read_all|exec\w*)$"
+)
 
 
 @rule("AGN606", "nvidia-smi", "nvcc", "nsys", "'ncu", '"ncu', "nvprof", "cuda-gdb", "compute-sanitizer")

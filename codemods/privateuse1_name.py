@@ -45,9 +45,7 @@ def check(node: cst.Comparison, file: File) -> Iterator[Finding]:
         case cst.Comparison(
             left=cst.Attribute(attr=cst.Name("type")),
             comparisons=[
-                cst.ComparisonTarget(
-                    operator=cst.Equal() | cst.NotEqual(), comparator=cst.SimpleString() as literal
-                )
+                cst.ComparisonTarget(operator=cst.Equal() | cst.NotEqual(), comparator=cst.SimpleString() as literal)
             ],
         ) if file.string(literal) == "privateuse1":
             text, edits = spell(file, "torch._C._get_privateuse1_backend_name", node)

@@ -34,6 +34,7 @@ from codemods.knowledge.uses import call_of, use
 RULES = {"stream", "seed", "rng-state", "device-module-member", "set-device", "device-context"}
 KEPT = {"is_available", "get_device_properties", "get_device_capability"}
 
+
 @rule("AGN100", "cuda")
 def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     profile = file.profile

@@ -25,7 +25,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, use

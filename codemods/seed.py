@@ -36,8 +36,8 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import device_at
 from codemods.knowledge.guard import AVAILABLE
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, use
@@ -80,8 +80,9 @@ def _only_seeds(file: File, guard: cst.If) -> Iterator[cst.Call]:
     calls = []
     for line in guard.body.body:
         match line:
-            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=func) as call)]) if (
-                file.name(func) in ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
+            case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=func) as call)]) if file.name(func) in (
+                "torch.cuda.manual_seed",
+                "torch.cuda.manual_seed_all",
             ):
                 calls.append(call)
             case _:

@@ -143,7 +143,7 @@ def _nullcontext(file: File, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:
     return "contextlib.nullcontext", (import_edit(file, "import contextlib"),)
 
 
-def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False) -> bool:
+def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False, asked: frozenset[str] = frozenset()) -> bool:
     """Whether a value certainly is a stream; `sure` says that it is not None."""
     match value:
         case cst.Call(func=func):
@@ -151,11 +151,13 @@ def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False) -> boo
             return name.rpartition(".")[2] in ("Stream", "current_stream", "ExternalStream")
         case cst.IfExp(body=body, orelse=orelse) if sure:
             arms = [arm for arm in (body, orelse) if not (isinstance(arm, cst.Name) and arm.value == "None")]
-            return all(_is_stream(file, arm) for arm in arms)
-        case cst.Name():
+            return all(_is_stream(file, arm, False, asked) for arm in arms)
+        case cst.Name(name) if name not in asked:
             values = [binding.value for binding in file.bindings(value)]
             sure = is_not_none(file, value)
-            return bool(values) and all(one is not None and _is_stream(file, one, sure) for one in values)
+            return bool(values) and all(
+                one is not None and _is_stream(file, one, sure, asked | {name}) for one in values
+            )
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(attribute)):
             owner = next((above for above in file.ancestors(value) if isinstance(above, cst.ClassDef)), None)
             values = []

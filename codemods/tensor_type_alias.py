@@ -36,7 +36,8 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
-from codemods.knowledge.device import Device, device_at
+from codemods.knowledge.device import Device
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.spell import root
 from codemods.knowledge.uses import is_reference
 from codemods.tensor_type import DTYPES, constructed

@@ -52,6 +52,8 @@ def same(left: Run, right: Run | None, project: Project) -> str:
     if verdict.outcome == "same":
         return "same, bit for bit"
     if verdict.outcome == "within tolerance":
+        if not verdict.largest:
+            return "same losses, bit for bit"
         return f"same within {verdict.largest:.0e}"
     print(f"{project.name}: {verdict}\n{right.traceback if right.status != 'ended' else ''}", file=sys.stderr)
     return f"**{verdict.outcome}**"

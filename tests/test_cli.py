@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agnostic.__main__ import main
+
 HOME = Path(__file__).parent.parent
 CALL = b"import torch\n\ntorch.cuda.set_device(0)\nm.cuda()\n"
 
@@ -128,14 +130,28 @@ def test_git_applies_the_diff(tmp_path: Path, name: str, data: bytes) -> None:
     assert by_git == path.read_bytes() != data
 
 
-def test_a_file_that_cannot_be_written_is_one_line_and_status_2(project: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_to_is_one_line_and_status_2(project: Path) -> None:
     project.chmod(0o555)
     done = run("fix", "--apply", "--unsafe-fixes", ".", cwd=project)
     project.chmod(0o755)
     assert done.returncode == 2
     assert done.stderr == "torch-agnostic: train.py was not written: Permission denied\n"
+
+
+def test_a_full_disk_is_one_line_and_status_2(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def write(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("agnostic.commands.fix.write", write)
+    monkeypatch.setattr(sys, "argv", ["torch-agnostic", "fix", "--apply", "--unsafe-fixes", "."])
+    monkeypatch.chdir(project)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capfd.readouterr().err == "torch-agnostic: train.py was not written: No space left on device\n"
 
 
 def test_the_cold_path_imports_no_parser(project: Path) -> None:
@@ -175,3 +191,18 @@ def test_many_processes_find_what_one_finds(tmp_path: Path) -> None:
     )
     assert one.stdout == many.stdout
     assert one.stdout.count('"code"') == 1 + 2 * 23 + 4 * 23
+
+
+def test_modules_in_the_folder_that_is_checked_are_not_imported(tmp_path: Path) -> None:
+    for name in ("click.py", "libcst.py", "dataclasses.py"):
+        (tmp_path / name).write_text("open('executed', 'w').close()\n")
+    root = str(Path(__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-m", "agnostic", "check", "."],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "executed").exists()

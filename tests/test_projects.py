@@ -5,6 +5,7 @@ they learn.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,16 @@ def learns_the_same(project: Project, run: Callable[..., Run], device: str) -> N
     verdict = compare(run(project, "cpu"), there := run(project, device), project.rtol)
     assert verdict.good, f"{verdict}\n{there.traceback if there.status != 'ended' else ''}"
     assert sum(verdict.counts)
+
+
+@pytest.mark.slow
+def test_the_tests_of_a_package_run_on_the_accelerator(rewritten: Path, run: Callable[..., Run]) -> None:
+    """Tests that were skipped without CUDA are run; on the CPU they are skipped still."""
+    package = replace(projects()["vision_package"], command=("-m", "pytest", "-q", "-rs", "tests"))
+    results = {device: package.run(rewritten, device) for device in ("cpu", "neuron")}
+    assert all(result.status == "ended" for result in results.values()), results["neuron"].traceback
+    assert "skipped" in results["cpu"].output
+    assert "needs two GPUs" not in results["neuron"].output
 
 
 @pytest.mark.slow

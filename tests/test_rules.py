@@ -22,7 +22,7 @@ from agnostic.rule import load
 HERE = Path(__file__).parent
 RULES = load().rules
 BLOCK = re.compile(
-    r"(?:^settings: (?P<settings>.*)\n+)?^```diff\n(?P<diff>.*?)^```", re.MULTILINE | re.DOTALL
+    r"(?:^settings: (?P<settings>[^\n]*)\n+)?^```diff\n(?P<diff>.*?)^```", re.MULTILINE | re.DOTALL
 )
 
 

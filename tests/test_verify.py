@@ -28,7 +28,9 @@ def run(device: str, losses: Iterable[float], status: str = "ended", **more: obj
     where = "cpu" if device == "cpu" else f"{device}:0"
     events = []
     for number, loss in enumerate(losses):
-        events.append({"kind": "loss", "value": loss, "scale": more.get("scale", 1.0), "device": where})
+        events.append(
+            {"kind": "loss", "value": loss, "scale": more.get("scale", 1.0), "autocast": [], "device": where}
+        )
         step = {"name": "SGD", "gradient_norm": loss * 2, "parameter_norm": 1.0, "digest": f"{loss!r}"}
         events.append(
             {"kind": "step", **step, "devices": [where], "dtypes": [str(more.get("dtype", "float32"))]}

@@ -180,28 +180,26 @@ def is_idle(run: Run) -> bool:
 
 
 def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float | str, int, str]]:
-    """The values of a quantity in order, each with the number of losses before it and its place in the
-    program.
-    """
+    """The values of a quantity, each with its position in what was recorded and its place in the program."""
     found: list[tuple[float | str, int, str]] = []
-    losses = 0
-    for event in events:
+    for order, event in enumerate(events):
         match event["kind"], quantity:
             case "loss", "loss":
-                found.append((event["value"], losses, ""))
+                found.append((event["value"], order, ""))
             case "loss", "loss scale":
-                found.append((event["scale"], losses, ""))
-            case "step", "devices":
-                found.append((", ".join(event["devices"]), losses, ""))
+                found.append((event["scale"], order, ""))
+            case "loss", "autocast":
+                found.append((", ".join(event["autocast"]) or "none", order, ""))
             case "step", "gradient norm":
-                found.append((event["gradient_norm"], losses, f" ({event['name']})"))
+                found.append((event["gradient_norm"], order, f" ({event['name']})"))
             case "step", "parameter norm":
-                found.append((event["parameter_norm"], losses, f" ({event['name']})"))
+                found.append((event["parameter_norm"], order, f" ({event['name']})"))
             case "step", "parameters":
-                found.append((event["digest"], losses, f" ({event['name']})"))
+                found.append((event["digest"], order, f" ({event['name']})"))
+            case "step", "devices":
+                found.append((", ".join(event["devices"]), order, ""))
             case "read", "value read":
-                found += [(value, losses, f" ({event['file']}:{event['line']})") for value in event["values"]]
-        losses += event["kind"] == "loss"
+                found += [(value, order, f" ({event['file']}:{event['line']})") for value in event["values"]]
     return found
 
 

@@ -2,7 +2,7 @@
 
 | kind | when | what |
 |---|---|---|
-| loss | a scalar is back-propagated | its value, and the loss scale that was taken out of it |
+| loss | a scalar is back-propagated | value, loss scale (taken out of it), autocast dtypes since the last |
 | step | an optimizer has stepped | gradient norm before; norm, digest, devices of the parameters after |
 | skip | a GradScaler left a step out | the scale |
 | read | the program takes numbers from a tensor | `.item()`, `.tolist()` and `float()` in its own code |
@@ -45,6 +45,7 @@ class Recorder:
         self.optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = weakref.WeakKeyDictionary()
         self.gradients: dict[int, float] = {}
         self.dtypes: set[str] = set()
+        self.entered: set[str] = set()
 
     def backward(self, original: Callable, tensors: Any, *args: Any, **kwargs: Any) -> Any:
         """Called in place of `torch.autograd.backward`."""
@@ -54,8 +55,13 @@ class Recorder:
                 if tensor.numel() == 1:
                     scale = getattr(tensor, "_loss_scale", 1.0)
                     self.journal.write(
-                        "loss", value=number(tensor) / scale, scale=scale, device=str(tensor.device)
+                        "loss",
+                        value=number(tensor) / scale,
+                        scale=scale,
+                        device=str(tensor.device),
+                        autocast=sorted(self.entered),
                     )
+                    self.entered.clear()
         self.depth += 1
         try:
             return original(tensors, *args, **kwargs)
@@ -107,9 +113,11 @@ class Recorder:
         """Called in place of `torch.autocast.__enter__`."""
         result = original(context)
         dtype = str(context.fast_dtype).removeprefix("torch.")
-        if context._enabled and dtype not in self.dtypes and dtype in ("float16", "bfloat16"):
-            self.dtypes.add(dtype)
-            self.journal.write("autocast", dtype=dtype)
+        if context._enabled and dtype in ("float16", "bfloat16"):
+            self.entered.add(dtype)
+            if dtype not in self.dtypes:
+                self.dtypes.add(dtype)
+                self.journal.write("autocast", dtype=dtype)
         return result
 
     def read(self, original: Callable, tensor: torch.Tensor) -> Any:

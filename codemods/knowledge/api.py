@@ -36,7 +36,10 @@ def entries() -> dict[str, Entry]:
     found = {}
     for name, line in tables["api"].items():
         if reason := line.get("keep"):
-            line = {"keep": tables["reasons"][reason]["text"], "harmless": tables["reasons"][reason].get("harmless", False)}
+            line = {
+                "keep": tables["reasons"][reason]["text"],
+                "harmless": tables["reasons"][reason].get("harmless", False),
+            }
         found[name] = Entry(name, **line)
     return found
 
@@ -65,7 +68,9 @@ def explain(name: str) -> str | None:
     entry = entries().get(name)
     if entry is None:
         close = difflib.get_close_matches(name, entries(), n=3, cutoff=0.8) if name.startswith("torch.") else []
-        return f"`{name}` is not in the map; did you mean {' or '.join(f'`{one}`' for one in close)}?" if close else None
+        return (
+            f"`{name}` is not in the map; did you mean {' or '.join(f'`{one}`' for one in close)}?" if close else None
+        )
     if entry.keep:
         return f"`{name}` stays: {entry.keep}."
     if entry.rule:
@@ -75,7 +80,9 @@ def explain(name: str) -> str | None:
         return f"`{name}` is rewritten by {rule.code} {rule.name}.\n\n{rule.doc}"
     text = f"`{name}` becomes `{entry.to}` (torch {entry.since})."
     if entry.cpu:
-        text += f" Without an accelerator the original gives {entry.cpu} and the replacement raises, so it gets a guard."
+        text += (
+            f" Without an accelerator the original gives {entry.cpu} and the replacement raises, so it gets a guard."
+        )
     if entry.unsafe:
         text += f" Unsafe: {entry.unsafe}."
     return text

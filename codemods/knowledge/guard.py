@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import libcst as cst
@@ -41,20 +42,28 @@ def has_accelerator(file: File, node: cst.CSTNode) -> bool:
     return False
 
 
-def implies(file: File, test: cst.BaseExpression, truth: bool = True) -> bool:
-    """Whether a test that came out as `truth` means that there is an accelerator."""
+def implies(file: File, test: cst.BaseExpression, truth: bool = True, asked: frozenset[str] = frozenset()) -> bool:
+    """Whether a test that came out as `truth` means that there is an accelerator.
+
+    `asked` are the variables whose values are being looked at already.
+    """
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            return implies(file, inner, not truth)
+            return implies(file, inner, not truth, asked)
         case cst.BooleanOperation(left=left, operator=operator, right=right):
             either = isinstance(operator, cst.And) == truth
-            found = implies(file, left, truth), implies(file, right, truth)
+            found = implies(file, left, truth, asked), implies(file, right, truth, asked)
             return any(found) if either else all(found)
         case cst.Call(func=func) if file.name(func) in AVAILABLE:
             return truth
-        case cst.Name() as name:
-            values = [binding.value for binding in file.bindings(name)]
-            return bool(values) and all(value is not None and implies(file, value, truth) for value in values)
+        case cst.Name(name) if name in asked:
+            return True  # as far as its other values say so
+        case cst.Name(name):
+            values = [binding.value for binding in file.bindings(test)]
+            inner_asked = asked | {name}
+            return bool(values) and all(
+                value is not None and implies(file, value, truth, inner_asked) for value in values
+            )
         case cst.Attribute(attr=cst.Name("is_cuda")):
             return truth
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
@@ -90,14 +99,14 @@ LEAVES = {"pytest.skip", "sys.exit", "exit", "quit", "self.skipTest", "unittest.
 
 def leaves(file: File, block: cst.BaseSuite) -> bool:
     """Whether a block never goes on to what follows it."""
-    last = block.body[-1] if block.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    match last:
-        case cst.Return() | cst.Raise() | cst.Continue() | cst.Break():
+    if isinstance(block, cst.SimpleStatementSuite):
+        return isinstance(block.body[-1], (cst.Return, cst.Raise, cst.Continue, cst.Break))
+    suite = file.suite(block)
+    match suite[-1] if suite else None:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
             return True
-        case cst.Expr(value=cst.Call(func=func)):
-            return (file.name(func) or file.source(func)) in LEAVES
+        case ast.Expr(value=ast.Call(func=func)):
+            return ast.unparse(func) in LEAVES
     return False
 
 

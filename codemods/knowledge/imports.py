@@ -19,7 +19,9 @@ def from_import(file: File, node: cst.CSTNode) -> cst.ImportAlias | None:
     return None
 
 
-def respell(file: File, node: cst.Attribute | cst.Name, home: str, new: str) -> tuple[tuple[Edit, ...], tuple[cst.CSTNode, ...]]:
+def respell(
+    file: File, node: cst.Attribute | cst.Name, home: str, new: str
+) -> tuple[tuple[Edit, ...], tuple[cst.CSTNode, ...]]:
     """Write `new` at a node: (edits, the import that has to change with it).
 
     A bare name that was imported under its own name stays, if `home` has the same name to import from.

@@ -49,7 +49,9 @@ def _silent(file: File, statement: cst.CSTNode) -> cst.CSTNode | None:
     if not at or file.line(statement) != file.line_at(file.span(block.body[at - 1])[1]) + 1:
         return None
     match block.body[at - 1]:
-        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=cst.Attribute() | cst.Name() as func))]) as line:
+        case (
+            cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=cst.Attribute() | cst.Name() as func))]) as line
+        ):
             entry = use(file, func)
             return line if entry is not None and (entry.cpu or entry.skip) else None
     return None

@@ -28,6 +28,8 @@ def is_foreign(file: File, receiver: cst.BaseExpression) -> bool:
             bindings = file.bindings(name)
             if any(binding.origin or isinstance(binding.node, cst.ClassDef) for binding in bindings):
                 return True
+            if not bindings and name.value in _imported_names(file):
+                return True
             values = [binding.value for binding in bindings]
             return bool(values) and all(
                 isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and _is_own(file, value.func)
@@ -37,6 +39,18 @@ def is_foreign(file: File, receiver: cst.BaseExpression) -> bool:
             origin = file.name(receiver) or ""
             return origin.startswith(("torch.", "triton", "numba", "cupy"))
     return False
+
+
+def _imported_names(file: File) -> set[str]:
+    """Every name that an import binds; one without CUDA in it is not in the tree."""
+    if "imported names" not in file.facts:
+        file.facts["imported names"] = {
+            alias.asname or alias.name.partition(".")[0]
+            for node in ast.walk(file.ast)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+        }
+    return file.facts["imported names"]
 
 
 def _is_own(file: File, name: cst.Name) -> bool:
@@ -97,7 +111,9 @@ def _imported(file: File) -> Iterator[str]:
             continue
         parts = statement.module.split(".")
         homes = [folder.parents[statement.level - 2] if statement.level > 1 else folder]
-        homes += [] if statement.level else [above for above in folder.parents if above.is_relative_to(file.settings.root)]
+        homes += (
+            [] if statement.level else [above for above in folder.parents if above.is_relative_to(file.settings.root)]
+        )
         for home in homes:
             text = file.other(home.joinpath(*parts).with_suffix(".py"))
             if text is not None:

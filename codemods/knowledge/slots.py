@@ -34,7 +34,23 @@ TAKES_DEVICE = {
 METHODS = {"to", "to_empty", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "pin_memory"}
 REGISTRY = {"accelerator", "choices", "device_types", "help", "key", "name", "title", "prefix", "extras", "metavar"}
 """Keywords under which a device's name is something else: a trainer's registry, a list of options, a text."""
-VENDORS = {"cpu", "cuda", "xpu", "mps", "npu", "hpu", "mlu", "musa", "mtia", "xla", "tpu", "neuron", "rocm", "hip", "meta"}
+VENDORS = {
+    "cpu",
+    "cuda",
+    "xpu",
+    "mps",
+    "npu",
+    "hpu",
+    "mlu",
+    "musa",
+    "mtia",
+    "xla",
+    "tpu",
+    "neuron",
+    "rocm",
+    "hip",
+    "meta",
+}
 
 
 @dataclass(frozen=True)
@@ -121,13 +137,19 @@ def _parameter(file: File, call: cst.Call, arg: cst.Arg) -> Slot | None:
         return None
     function, skipped = nodes[0], 0
     if isinstance(function, cst.ClassDef):
-        methods = [one for one in function.body.body if isinstance(one, cst.FunctionDef) and one.name.value == "__init__"]
+        methods = [
+            one for one in function.body.body if isinstance(one, cst.FunctionDef) and one.name.value == "__init__"
+        ]
         function, skipped = (methods[0], 1) if methods else (function, 0)
     if not isinstance(function, cst.FunctionDef):
         return None
     position = call.args.index(arg) + skipped
     parameters = function.params.params
-    if arg.keyword is not None or position >= len(parameters) or not DEVICE_WORD.search(parameters[position].name.value):
+    if (
+        arg.keyword is not None
+        or position >= len(parameters)
+        or not DEVICE_WORD.search(parameters[position].name.value)
+    ):
         return None
     annotation = parameters[position].annotation
     wants_string = annotation is not None and file.source(annotation.annotation) == "str"
@@ -153,7 +175,7 @@ def _assigned(file: File, statement: cst.CSTNode, target: cst.BaseExpression) ->
         case cst.Name(name) | cst.Attribute(attr=cst.Name(name)):
             pass
         case cst.Subscript(slice=[cst.SubscriptElement(cst.Index(cst.SimpleString() as key))]):
-            name = (file.string(key) or "")
+            name = file.string(key) or ""
         case _:
             return Slot("report")
     if not DEVICE_WORD.search(name):

@@ -67,11 +67,10 @@ def test_device_interface(device):
 @pytest.mark.parametrize(
     ("make", "batch"),
     [
-        (GPT, lambda: torch.randint(0, 256, (4, 17))),
-        (CNN, lambda: torch.randn(4, 3, 8, 8)),
-        (lambda: MLP(dropout=0.0), lambda: torch.randn(8, 16)),
+        pytest.param(GPT, lambda: torch.randint(0, 256, (4, 17)), marks=pytest.mark.slow, id="gpt"),
+        pytest.param(CNN, lambda: torch.randn(4, 3, 8, 8), marks=pytest.mark.slow, id="cnn"),
+        pytest.param(lambda: MLP(dropout=0.0), lambda: torch.randn(8, 16), id="mlp"),
     ],
-    ids=["gpt", "cnn", "mlp"],
 )
 def test_training_stays_close_to_eager(device, make, batch):
     def train(compiled):
@@ -183,6 +182,7 @@ def test_recurrent_layer_in_a_graph(device):
     torch.testing.assert_close(torch.compile(layer)(x), layer(x), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_flex_attention(device):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 

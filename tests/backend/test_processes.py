@@ -114,3 +114,25 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+EXITS = """
+import os, sys, torch, torch._dynamo
+from models import GPT
+torch.set_num_threads(1)
+statuses = []
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:        # before the device is used: saves importing torch each time
+        model, tokens = GPT().to("neuron"), torch.randint(0, 256, (4, 17), device="neuron")
+        model(tokens).backward()
+        raise SystemExit      # with the autograd threads just done
+    statuses.append(os.wait()[1])
+print(statuses.count(0), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("count", ["2", pytest.param("200", marks=pytest.mark.slow)])
+def test_interpreter_ends_cleanly_after_a_backward_pass(run_python, count):
+    """An autograd thread that asked for the GIL during finalization once aborted the process."""
+    assert run_python(EXITS, count).stdout.strip() == count

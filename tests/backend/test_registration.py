@@ -77,7 +77,8 @@ def test_object_of_another_build_does_not_break_import(run_python, tmp_path, mon
 
 def test_occupied_place_is_a_warning(run_python):
     program = "import torch; torch.utils.rename_privateuse1_backend('mychip');"
-    program += "import os; from backend_ref.autoload import autoload; os.environ['TORCH_AGNOSTIC_BACKEND'] = 'neuron'; autoload(); print('alive')"
+    program += "import os; from backend_ref.autoload import autoload;"
+    program += "os.environ['TORCH_AGNOSTIC_BACKEND'] = 'neuron'; autoload(); print('alive')"
     result = run_python(program, TORCH_AGNOSTIC_BACKEND="")
     assert result.stdout.strip() == "alive"
     assert "mychip" in result.stderr

@@ -126,8 +126,10 @@ torch.neuron.synchronize()
 
 def test_training_gives_the_same_losses_as_the_synchronous_mode(run_python):
     program = """
-import torch from models import CNN, GPT for model, batch in ((GPT(dropout=0.1), lambda: torch.randint(0, 256,
-(4, 17))), (CNN(), lambda: torch.randn(4, 3, 8, 8))):
+import torch
+from models import CNN, GPT
+cases = [(GPT(dropout=0.1), lambda: torch.randint(0, 256, (4, 17))), (CNN(), lambda: torch.randn(4, 3, 8, 8))]
+for model, batch in cases:
     torch.manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.1)

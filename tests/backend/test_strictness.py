@@ -43,8 +43,9 @@ def test_refused_operator(device):
 
 def test_settings_are_read_at_registration(run_python):
     program = """
-import torch for action in (lambda: torch.zeros(1, device="neuron").erfinv(), lambda: torch.zeros(1,
-device="neuron").double()):
+import torch
+one = torch.zeros(1, device="neuron")
+for action in (lambda: one.erfinv(), lambda: one.double()):
     try:
         action()
     except (NotImplementedError, TypeError) as error:

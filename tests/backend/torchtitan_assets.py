@@ -1,4 +1,4 @@
-"""A small text and a byte-level tokenizer of our own making, where torchtitan's debug configurations look for
+"""A small text and a byte-level tokenizer of our own making, where torchtitan's debug models look for
 them."""
 
 import json
@@ -18,8 +18,25 @@ SUBJECTS = [
 VERBS = ["waits for", "follows", "copies", "reads", "meets", "scales", "moves", "counts"]
 
 
-def make_assets(folder: Path, documents: int = 400) -> None:
-    """Write `tests/assets/tokenizer` and `tests/assets/c4_test` below `folder`."""
+def documents(count: int, length: int) -> list[str]:
+    """Texts of ASCII characters, each `length` tokens long together with the tokens for its beginning and
+    end."""
+    draw = random.Random(0)
+    texts = []
+    for _ in range(count):
+        sentences = (
+            f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(SUBJECTS)}." for _ in range(length)
+        )
+        texts.append(" ".join(sentences)[: length - 2])
+    return texts
+
+
+def make_assets(folder: Path, length: int = 129, count: int = 200, interleaved: bool = False) -> None:
+    """Write `tests/assets/tokenizer` and `tests/assets/c4_test` below `folder`.
+
+    Two processes read one half of the documents each. If `interleaved`, the documents are in the order, two
+    by two, in which one process with twice the batch size sees what the two see together.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -34,10 +51,9 @@ def make_assets(folder: Path, documents: int = 400) -> None:
     (assets / "tokenizer" / "tokenizer_config.json").write_text(
         json.dumps({"bos_token": "<s>", "eos_token": "</s>"})
     )
-    draw = random.Random(0)
-    with (assets / "c4_test" / "data.json").open("w") as file:
-        for _ in range(documents):
-            sentences = (
-                f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(SUBJECTS)}." for _ in range(20)
-            )
-            file.write(json.dumps({"text": " ".join(sentences)}) + "\n")
+    texts = documents(count, length)
+    if interleaved:
+        first, second = texts[: count // 2], texts[count // 2 :]
+        texts = [text for i in range(0, count // 2, 2) for text in (*first[i : i + 2], *second[i : i + 2])]
+    lines = (json.dumps({"text": text}) for text in texts)
+    (assets / "c4_test" / "data.json").write_text("\n".join(lines) + "\n")
