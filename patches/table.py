@@ -156,6 +156,9 @@ def status(figures: dict[str, dict]) -> str:
         "",
         *(f"- *{name}*: {text}." for name, text in REASONS.items()),
     ]
+    missing = sorted({path.stem for path in HERE.glob("*.toml")} - {*figures})
+    if missing:
+        lines += ["", f"Recipes without recorded figures: {', '.join(missing)}."]
     return "\n".join(lines) + "\n"
 
 
