@@ -1,4 +1,4 @@
-"""torchtitan, unmodified, under torchrun with FSDP2 on two processes (needs torchtitan and triton installed)."""
+"""torchtitan, unmodified, under torchrun with FSDP2 on two processes (needs torchtitan and triton)."""
 
 import importlib.util
 import os
