@@ -51,13 +51,9 @@ def read(path: Path) -> Counts:
     except FileNotFoundError:
         raise ConfigError(f"there is no baseline {path}; write it with `torch-agnostic baseline`") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(
-            f"{path}: not a baseline ({error}); write it anew with `torch-agnostic baseline`"
-        ) from None
+        raise ConfigError(f"{path}: not a baseline ({error}); write it anew with `torch-agnostic baseline`") from None
     if version != VERSION:
-        raise ConfigError(
-            f"{path}: baseline of version {version}; this torch-agnostic reads version {VERSION}"
-        )
+        raise ConfigError(f"{path}: baseline of version {version}; this torch-agnostic reads version {VERSION}")
     if wrong:
         raise ConfigError(f"{path}: the counts of {wrong[0]} are not whole numbers above zero")
     return counts
@@ -149,17 +145,13 @@ def _moved(allowed: Counts, found: Counts, gone: Sequence[str]) -> dict[str, str
 
     pairs = [(likeness(new, old), new, old) for new in found if new not in allowed for old in gone]
     origin: dict[str, str] = {}
-    for (_, _, shared), new, old in sorted(
-        pairs, key=lambda pair: (*(-int(part) for part in pair[0]), pair[1:])
-    ):
+    for (_, _, shared), new, old in sorted(pairs, key=lambda pair: (*(-int(part) for part in pair[0]), pair[1:])):
         if shared and new not in origin and old not in origin.values():
             origin[new] = old
     return origin
 
 
-def above(
-    diagnostics: Sequence[Diagnostic], settings: Mapping[Path, Settings]
-) -> tuple[list[Diagnostic], str]:
+def above(diagnostics: Sequence[Diagnostic], settings: Mapping[Path, Settings]) -> tuple[list[Diagnostic], str]:
     """The findings of a run that the baselines of its files do not allow, and what to tell the user."""
     kept: set[int] = set()
     notes = []

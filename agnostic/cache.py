@@ -68,9 +68,7 @@ def _state(other: Path) -> str:
 def _read(entry: Path, key: str, path: Path) -> list[Diagnostic] | None:
     try:
         stored = json.loads(entry.read_bytes())
-        same = stored["key"] == key and all(
-            _state(Path(name)) == state for name, state in stored["others"].items()
-        )
+        same = stored["key"] == key and all(_state(Path(name)) == state for name, state in stored["others"].items())
         return [_restored(one, path) for one in stored["found"]] if same else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -89,8 +87,7 @@ def _write(entry: Path, key: str, found: list[Diagnostic], others: dict[str, str
         record = asdict(one) | {"start": [*vars(one.start).values()], "end": [*vars(one.end).values()]}
         del record["path"]
         record["edits"] = [
-            [[*vars(edit).values()], [*vars(start).values()], [*vars(end).values()]]
-            for edit, start, end in one.edits
+            [[*vars(edit).values()], [*vars(start).values()], [*vars(end).values()]] for edit, start, end in one.edits
         ]
         records.append(record)
     try:

@@ -149,9 +149,7 @@ def check_text(
     for span, rule, finding in found:
         together = tuple(file.span(node) for node in finding.together)
         line = file.line_at(span[0])
-        candidate = Candidate(
-            span, line, finding.edits, finding.unsafe, together, finding.blocks, alone=finding.alone
-        )
+        candidate = Candidate(span, line, finding.edits, finding.unsafe, together, finding.blocks, alone=finding.alone)
         candidate.key = (rule.code, finding.message, file.text_of_line(line).strip())
         if _is_silenced(rule.code, line, silenced):
             candidate.stays = "it is silenced by a comment"

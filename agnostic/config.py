@@ -45,9 +45,7 @@ class Settings:
         """Whether findings with this code are wanted at all; the longest matching prefix decides."""
 
         def longest(prefixes: tuple[str, ...]) -> int:
-            return max(
-                (len(prefix) for prefix in prefixes if prefix == "ALL" or code.startswith(prefix)), default=0
-            )
+            return max((len(prefix) for prefix in prefixes if prefix == "ALL" or code.startswith(prefix)), default=0)
 
         return (not self.select or longest(self.select) > 0) and longest(self.ignore) <= longest(self.select)
 
@@ -87,9 +85,7 @@ def matches(pattern: str, path: Path, root: Path) -> bool:
     candidates = [relative, *(parent for parent in relative.parents if parent.name)]
     pattern = pattern.rstrip("/")
     if "/" in pattern:
-        return any(
-            glob(pattern.removeprefix("./")).fullmatch(candidate.as_posix()) for candidate in candidates
-        )
+        return any(glob(pattern.removeprefix("./")).fullmatch(candidate.as_posix()) for candidate in candidates)
     return any(glob(pattern).fullmatch(part) for part in relative.parts)
 
 
@@ -99,9 +95,7 @@ def glob(pattern: str) -> re.Pattern[str]:
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]+\])", pattern)
     try:
         return re.compile(
-            "".join(
-                parts.get(piece) or (piece if piece.startswith("[") else re.escape(piece)) for piece in pieces
-            )
+            "".join(parts.get(piece) or (piece if piece.startswith("[") else re.escape(piece)) for piece in pieces)
         )
     except re.error as error:
         raise ConfigError(f"the pattern `{pattern}` is none: {error}") from None

@@ -59,16 +59,12 @@ class Added:
 
     def _rows(self, paths: set[Path]) -> dict[Path, list[range]]:
         blobs = {
-            path: self._repository.git(
-                "hash-object", "-w", "--no-filters", "--stdin", given=path.read_bytes()
-            )
+            path: self._repository.git("hash-object", "-w", "--no-filters", "--stdin", given=path.read_bytes())
             .decode()
             .strip()
             for path in sorted(paths)
         }
-        renamed = (
-            self._renames(blobs) if any(self._names[path] not in self._entries for path in paths) else {}
-        )
+        renamed = self._renames(blobs) if any(self._names[path] not in self._entries for path in paths) else {}
         found = {}
         for path, blob in blobs.items():
             name = self._names[path]

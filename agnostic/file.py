@@ -34,9 +34,7 @@ class File:
     Raises Unreadable if Python could not read the text either.
     """
 
-    def __init__(
-        self, text: str, path: Path, ruleset: Ruleset, settings: Settings, whole: bool = False
-    ) -> None:
+    def __init__(self, text: str, path: Path, ruleset: Ruleset, settings: Settings, whole: bool = False) -> None:
         self.text = text
         self.path = path
         self.settings = settings
@@ -176,11 +174,7 @@ class File:
         """Whether an expression is all there is of its line, so that a compound statement may replace it."""
         expression = self.parent(node)
         line = self.parent(expression) if expression is not None else None
-        return (
-            isinstance(expression, cst.Expr)
-            and isinstance(line, cst.SimpleStatementLine)
-            and len(line.body) == 1
-        )
+        return isinstance(expression, cst.Expr) and isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
 
     # ---- claims ------------------------------------------------------------------------------------------
 

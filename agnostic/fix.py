@@ -62,9 +62,7 @@ class Attempt:
     why: str = ""
 
 
-def fix_bytes(
-    path: Path, data: bytes, settings: Settings, unsafe: bool = False, choose: Chooser = choose
-) -> Fixed:
+def fix_bytes(path: Path, data: bytes, settings: Settings, unsafe: bool = False, choose: Chooser = choose) -> Fixed:
     """Fix a file's bytes; they come back untouched if the result would not pass the gate.
 
     `choose` picks the groups of each round from the candidates; another one can fix a part of the file.

@@ -51,15 +51,10 @@ def undefined(text: str) -> set[str]:
     """Global names that a module reads but never binds; empty if a star import may bind anything."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if any(
-            isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
-            for node in ast.walk(ast.parse(text))
-        ):
+        if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(ast.parse(text))):
             return set()
         top = symtable.symtable(text, "<text>", "exec")
-    bound = {
-        symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()
-    }
+    bound = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
     read: set[str] = set()
     tables = [top]
     while tables:

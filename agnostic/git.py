@@ -52,9 +52,7 @@ class Entry:
 
 def environment(**more: str) -> dict[str, str]:
     """The caller's environment without any variable of git's, and with all that would reach out closed."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") and name != "PAGER"
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") and name != "PAGER"}
     return {
         **kept,
         "GIT_ALLOW_PROTOCOL": "none",
@@ -97,9 +95,7 @@ def resolve(folder: Path, revision: str) -> str:
         found = ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except GitError:
         ask(folder, "rev-parse", "--git-dir")  # if this is no repository, or one of another user, say that
-        raise GitError(
-            f"{folder}: no commit is called `{revision}` here; fetch it, or see `git log`"
-        ) from None
+        raise GitError(f"{folder}: no commit is called `{revision}` here; fetch it, or see `git log`") from None
     return found.decode().split()[-1]
 
 
@@ -159,9 +155,7 @@ class Borrowed:
 
     def git(self, *arguments: str, given: bytes = b"", **more: str) -> bytes:
         """What git answers in this repository; `more` are variables of the environment."""
-        return _run(
-            self.folder, arguments, {**self._environment(), "GIT_DIR": str(self.folder), **more}, given
-        )
+        return _run(self.folder, arguments, {**self._environment(), "GIT_DIR": str(self.folder), **more}, given)
 
     def entries(self, commit: str) -> list[Entry]:
         """Every file, link and submodule of a commit or tree."""
@@ -170,9 +164,7 @@ class Borrowed:
     def blobs(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """The contents of files, without any filter. Raises GitError for an object that is not here."""
         entries = list(entries)
-        answer = self.git(
-            "cat-file", "--batch", given="".join(f"{entry.object}\n" for entry in entries).encode()
-        )
+        answer = self.git("cat-file", "--batch", given="".join(f"{entry.object}\n" for entry in entries).encode())
         position = 0
         for entry in entries:
             end = answer.index(b"\n", position)
@@ -198,7 +190,5 @@ class Borrowed:
 
 def quoted(path: bytes) -> bytes:
     """A path as git reads it back in C style, so that none of its bytes means anything."""
-    escaped = b"".join(
-        bytes([byte]) if 32 <= byte < 127 and byte not in b'"\\' else b"\\%03o" % byte for byte in path
-    )
+    escaped = b"".join(bytes([byte]) if 32 <= byte < 127 and byte not in b'"\\' else b"\\%03o" % byte for byte in path)
     return b'"' + escaped + b'"'

@@ -80,9 +80,7 @@ def assignments(lines: Lines, rows: Iterable[int]) -> Iterator[tuple[str, str]]:
             yield name or walrus, value
 
 
-def triggers(
-    lines: Lines, tokens: Iterable[str], packages: Iterable[str], evidence: Iterable[str]
-) -> set[int]:
+def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evidence: Iterable[str]) -> set[int]:
     """The rows that keep their statement. `evidence` are patterns of further text that rules look at."""
     present = [token for token in tokens if token in lines.text]
     token = re.compile("|".join(map(re.escape, present)) or r"(?!)")
@@ -108,9 +106,7 @@ def triggers(
         note(assignments(lines, rows.union(*(lines.rows(lines.find(root)) for root in fresh))))
     names |= set(_keeping(lines, rows, roots, token))
     found = [lines.find(root, r"\b(?![ \t]*\.)") for root in roots]
-    found += [
-        lines.find(word, rf"{_SPACE}{package}\b") for package in packages for word in ("import", "from")
-    ]
+    found += [lines.find(word, rf"{_SPACE}{package}\b") for package in packages for word in ("import", "from")]
     found += [lines.find(name, r"\b") for name in names]
     found += [lines.find(word, r"\b") for word in ("global", "nonlocal")]
     for member in members:  # where a name of the package is bound to something else

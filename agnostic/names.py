@@ -142,9 +142,7 @@ class Names:
                 yield name, Binding(node), self._home(node)
             case cst.Param(name=cst.Name(name)):
                 function = next(
-                    above
-                    for above in self._tree.ancestors(node)
-                    if isinstance(above, (cst.FunctionDef, cst.Lambda))
+                    above for above in self._tree.ancestors(node) if isinstance(above, (cst.FunctionDef, cst.Lambda))
                 )
                 yield name, Binding(node), function
             case cst.Assign(targets=targets, value=value):
@@ -170,9 +168,7 @@ class Names:
             case cst.Name(name):
                 home = self._home(target)
                 if isinstance(node, cst.NamedExpr):
-                    home = next(
-                        scope for scope in self.visible(target) if not isinstance(scope, _COMPREHENSIONS)
-                    )
+                    home = next(scope for scope in self.visible(target) if not isinstance(scope, _COMPREHENSIONS))
                 yield name, Binding(node, value=value), home
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 for element in elements:

@@ -18,23 +18,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 OPTIONS = [
     click.option("--select", metavar="CODES", help="Only these rules: codes or prefixes, or ALL; by comma."),
     click.option("--ignore", metavar="CODES", help="Not these rules."),
-    click.option(
-        "--exclude", multiple=True, metavar="PATTERN", help="Leave out files and folders; repeatable."
-    ),
+    click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out files and folders; repeatable."),
     click.option("--force-exclude", is_flag=True, help="Leave them out even where they are named as PATHS."),
     click.option("--target-torch", metavar="VERSION", help="Oldest torch to support, for example 2.10."),
     click.option("--profile", metavar="NAME", help="House style of the project, or `auto`."),
-    click.option(
-        "--assume-accelerator/--no-assume-accelerator", default=None, help="No need to run without one."
-    ),
+    click.option("--assume-accelerator/--no-assume-accelerator", default=None, help="No need to run without one."),
     click.option("--config", type=click.Path(path_type=Path), help="A TOML file instead of pyproject.toml."),
     click.option("--jobs", type=click.IntRange(1), help="Processes to use; default: one per processor."),
 ]
 
 ONLY_NEW_OPTIONS = [
-    click.option(
-        "--baseline", type=click.Path(path_type=Path), help="Fail only above the counts in this file."
-    ),
+    click.option("--baseline", type=click.Path(path_type=Path), help="Fail only above the counts in this file."),
     click.option("--no-baseline", is_flag=True, help="Report everything, whatever the configuration says."),
     click.option("--diff-base", metavar="REF", help="Report only what stands on lines added since REF."),
 ]
@@ -47,9 +41,7 @@ def only_new_options(function: Function) -> Function:
     return function
 
 
-def with_baseline(
-    settings: dict[Path, Settings], baseline: Path | None, without: bool
-) -> dict[Path, Settings]:
+def with_baseline(settings: dict[Path, Settings], baseline: Path | None, without: bool) -> dict[Path, Settings]:
     """Settings of a run with the baseline of the command line, or without any."""
     if baseline is None and not without:
         return settings

@@ -41,8 +41,7 @@ def _parts(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return tuple(
         field.name
         for field in fields(kind)
-        if not any(word in field.name for word in _LAYOUT)
-        or (field.name == "operator" and kind is cst.AugAssign)
+        if not any(word in field.name for word in _LAYOUT) or (field.name == "operator" and kind is cst.AugAssign)
     )
 
 

@@ -62,7 +62,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         yield Finding(literal, message, (*added, *edits) if (edits := _parameter(file, parent, text)) else (), UNSAFE)
     elif isinstance(parent, cst.Arg) and isinstance(call := file.parent(parent), cst.Call):
         chosen = any(arg.keyword is not None and arg.keyword.value in ("choices", "type") for arg in call.args)
-        plain = not chosen or all("choices" != arg.keyword.value and file.source(arg.value) == "str" for arg in call.args
+        plain = not chosen or all(arg.keyword.value != "choices" and file.source(arg.value) == "str" for arg in call.args
                                   if arg.keyword is not None and arg.keyword.value in ("choices", "type"))  # fmt: skip
         yield Finding(literal, message, (*added, file.replace(literal, text)) if plain else (), UNSAFE)
     else:

@@ -104,7 +104,7 @@ def _piecewise(
 def _arms(file: File, choice: cst.IfExp) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """(the CUDA arm, the CPU arm), if that is what the two are."""
     parent = file.parent(choice)
-    if isinstance(parent, cst.IfExp) and choice is parent.orelse or not imports_torch(file):
+    if (isinstance(parent, cst.IfExp) and choice is parent.orelse) or not imports_torch(file):
         return None  # part of a ladder
     for one, other in ((choice.body, choice.orelse), (choice.orelse, choice.body)):
         if _device(file, one) and re.fullmatch(r"cpu(:0)?", _constant(file, other) or ""):

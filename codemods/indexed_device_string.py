@@ -106,7 +106,7 @@ def _fits(file: File, whole: cst.BaseExpression, index: cst.CSTNode | None) -> b
     if index is None:
         return False
     text = file.source(index)
-    return isinstance(whole, cst.FormattedString) or not ('"' in text and "'" in text or "\\" in text or "\n" in text)
+    return isinstance(whole, cst.FormattedString) or not (('"' in text and "'" in text) or "\\" in text or "\n" in text)
 
 
 def _edit(file: File, whole: cst.BaseExpression, index: cst.CSTNode | None, device: Device) -> Edit:

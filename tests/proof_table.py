@@ -63,11 +63,7 @@ def row(project: Project, rewritten: Path) -> tuple[str, Agreement]:
     """The line of a project, and how its touches and findings agree."""
     original = project.run(HERE, "neuron")
     stand_in = project.run(HERE, "stand-in")
-    runs = {
-        name: project.run(rewritten, name)
-        for name in ("cpu", "neuron", "tpu")
-        if name not in dict(project.not_on)
-    }
+    runs = {name: project.run(rewritten, name) for name in ("cpu", "neuron", "tpu") if name not in dict(project.not_on)}
     agreed = agreement([stand_in])
     print(f"{project.name}:\n{agreed}", file=sys.stderr)
     cells = [f"`{project.name}`", str(project.lines), before(original)]
@@ -102,9 +98,7 @@ def table(names: list[str]) -> str:
         sum(one.confirmed for one in agreed),
     )
     lines = sum(project.lines for name, project in projects().items() if not names or name in names)
-    last = (
-        "| " + " | ".join([f"{len(rows)} projects", str(lines), "", "", "", "", *shares(together)]) + " |\n"
-    )
+    last = "| " + " | ".join([f"{len(rows)} projects", str(lines), "", "", "", "", *shares(together)]) + " |\n"
     notes = "".join(f"\n[^{number}]: {note}.\n" for number, note in enumerate(NOTES, 1))
     return HEADER + "".join(line for line, _ in rows) + last + notes
 

@@ -128,8 +128,7 @@ def _undefined(root: Path) -> Counter[str]:
     command[0] = str(python.with_name("ruff")) if python.with_name("ruff").exists() else "ruff"
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return Counter(
-        f"{Path(one['filename']).relative_to(root.resolve())}: {one['message']}"
-        for one in json.loads(done.stdout)
+        f"{Path(one['filename']).relative_to(root.resolve())}: {one['message']}" for one in json.loads(done.stdout)
     )
 
 
@@ -146,9 +145,7 @@ def _exists(dotted: str) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--safe", action="store_true", help="safe fixes only")
     parser.add_argument("--unsafe", action="store_true", help="all fixes only")

@@ -186,8 +186,7 @@ def test_many_processes_find_what_one_finds(tmp_path: Path) -> None:
         (tmp_path / f"file{number}.py").write_bytes(CALL * (number % 3))
     (tmp_path / "broken.py").write_bytes(b"print 'cuda'\n")
     one, many = (
-        run("check", "--no-cache", "--output-format", "json", "--jobs", jobs, cwd=tmp_path)
-        for jobs in ("1", "2")
+        run("check", "--no-cache", "--output-format", "json", "--jobs", jobs, cwd=tmp_path) for jobs in ("1", "2")
     )
     assert one.stdout == many.stdout
     assert one.stdout.count('"code"') == 1 + 2 * 23 + 4 * 23

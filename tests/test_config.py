@@ -143,9 +143,7 @@ def test_a_named_file_is_looked_at_unless_excludes_are_forced(tmp_path: Path) ->
         (("ALL",), ("AGN1",), "AGN201", True),
     ],
 )
-def test_the_longest_prefix_decides(
-    select: tuple[str, ...], ignore: tuple[str, ...], code: str, wanted: bool
-) -> None:
+def test_the_longest_prefix_decides(select: tuple[str, ...], ignore: tuple[str, ...], code: str, wanted: bool) -> None:
     assert Settings(select=select, ignore=ignore).selects(code) is wanted
 
 

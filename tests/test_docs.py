@@ -40,8 +40,6 @@ def test_every_option_is_named(command: str) -> None:
 
 def test_the_example_is_what_happens() -> None:
     block = README.partition("```diff\n")[2].partition("```")[0].splitlines()
-    before, after = (
-        "".join(f"{line[2:]}\n" for line in block if line[:1] in f" {mark}" or not line) for mark in "-+"
-    )
+    before, after = ("".join(f"{line[2:]}\n" for line in block if line[:1] in f" {mark}" or not line) for mark in "-+")
     settings = Settings(root=Path("/nowhere"), profile="generic")
     assert fix_bytes(Path("train.py"), before.encode(), settings, unsafe=True).after.decode() == after

@@ -77,9 +77,7 @@ def test_fixes_that_need_each_other_and_touch_are_reported_as_left() -> None:
     text = "import kitchen\nkitchen.layer()\nkitchen.salt(1)\n"
     fixed = cook(text)
     assert fixed.after == text.replace("salt", "season").encode()
-    assert {one.stays for one in fixed.left} == {
-        "its edits and those it goes together with change the same text"
-    }
+    assert {one.stays for one in fixed.left} == {"its edits and those it goes together with change the same text"}
     assert all(one.applicability is None for one in fixed.left)
 
 

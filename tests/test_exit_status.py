@@ -30,7 +30,5 @@ def test_status(tmp_path: Path, arguments, status) -> None:
     (tmp_path / "locked.py").write_text("import torch\n\ntorch.cuda.synchronize()\n")
     (tmp_path / "kept.py").write_text("import torch\n\ntorch.cuda.nvtx.mark('x')\n")
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from agnostic.__main__ import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == status, done.stderr

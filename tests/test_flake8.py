@@ -29,9 +29,7 @@ def flake8(tmp_path: Path):
 
 
 def test_it_reports_when_selected(flake8) -> None:
-    assert flake8("--enable-extensions=AGN").startswith(
-        "a.py:4:5: AGN101 `torch.cuda.synchronize` is CUDA only;"
-    )
+    assert flake8("--enable-extensions=AGN").startswith("a.py:4:5: AGN101 `torch.cuda.synchronize` is CUDA only;")
 
 
 def test_it_is_silent_until_then(flake8) -> None:

@@ -101,9 +101,7 @@ def test_files_with_nothing_in_them_are_clean(tmp_path: Path, data: bytes) -> No
 @pytest.mark.slow
 def test_a_file_of_five_megabytes_is_fixed(tmp_path: Path) -> None:
     path = tmp_path / "file.py"
-    path.write_bytes(
-        b"import torch\n" + b"table = {'key': [1, 2, 3]}  # some words to fill\n" * 110_000 + CALL
-    )
+    path.write_bytes(b"import torch\n" + b"table = {'key': [1, 2, 3]}  # some words to fill\n" * 110_000 + CALL)
     fixed = fix_file({path: SETTINGS}, True, path)
     assert FIXED in fixed.after
 

@@ -35,9 +35,7 @@ ALIASES = {
 
 @pytest.mark.parametrize("text", ALIASES.values(), ids=ALIASES)
 def test_names_are_followed_through_the_mask(text: str) -> None:
-    masked, whole = (
-        check_text(Path("example.py"), text, SETTINGS, whole=whole)[0] for whole in (False, True)
-    )
+    masked, whole = (check_text(Path("example.py"), text, SETTINGS, whole=whole)[0] for whole in (False, True))
     assert masked == whole
 
 

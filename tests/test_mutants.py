@@ -15,9 +15,7 @@ from agnostic.proof.program import Run, prepare
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        not has_recorder(), reason="torch-agnostic is not installed (`pip install -e .[test]`)"
-    ),
+    pytest.mark.skipif(not has_recorder(), reason="torch-agnostic is not installed (`pip install -e .[test]`)"),
 ]
 
 
@@ -115,12 +113,8 @@ MUTANTS = [
         "lr=4e-4",
         "parameter norm at optimizer step 0",
     ),
-    Mutant(
-        "batches come in another order", "diffusion", "train.py", "shuffle=True", "shuffle=False", "loss 0"
-    ),
-    Mutant(
-        "the loss is scaled", "diffusion", "train.py", "loss.backward()", "(2 * loss).backward()", "loss 0"
-    ),
+    Mutant("batches come in another order", "diffusion", "train.py", "shuffle=True", "shuffle=False", "loss 0"),
+    Mutant("the loss is scaled", "diffusion", "train.py", "loss.backward()", "(2 * loss).backward()", "loss 0"),
     Mutant(
         "gradients are not set to zero",
         "diffusion",
@@ -194,9 +188,7 @@ def test_a_wrong_rewrite_is_told_from_the_right_one(
     assert mutant.shows in str(verdict)
 
 
-def test_the_right_rewrite_is_the_same_when_it_is_run_again(
-    right: Path, reference: Callable[[Project], Run]
-) -> None:
+def test_the_right_rewrite_is_the_same_when_it_is_run_again(right: Path, reference: Callable[[Project], Run]) -> None:
     for name in sorted({mutant.project for mutant in MUTANTS}):
         verdict = compare(reference(projects()[name]), projects()[name].run(right, "neuron"), 0)
         assert verdict.outcome == "same", str(verdict)

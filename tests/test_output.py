@@ -26,9 +26,7 @@ SAFE = Diagnostic(
 UNSAFE = Diagnostic(
     "AGN407", "stream", "a stream", PATH, Place(4, 1), Place(5, 2), SAFE.edits, unsafe="it is another class"
 )
-LEFT = Diagnostic(
-    "AGN407", "stream", "a stream", PATH, Place(4, 1), Place(5, 2), SAFE.edits, stays="line 9 stays"
-)
+LEFT = Diagnostic("AGN407", "stream", "a stream", PATH, Place(4, 1), Place(5, 2), SAFE.edits, stays="line 9 stays")
 ALL = [SAFE, UNSAFE, LEFT, unreadable(Path("bad.py"), "why")]
 
 

@@ -210,9 +210,7 @@ def test_an_original_runs(name: str, printed: dict[str, dict[str, str]]) -> None
 @pytest.mark.parametrize("fixes", ["safe", "all"])
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_a_rewrite_prints_the_same(name: str, fixes: str, printed: dict[str, dict[str, str]]) -> None:
-    assert printed[fixes][name] == printed["original"][name], rewritten(
-        text_of(SNIPPETS[name]), fixes == "all"
-    )
+    assert printed[fixes][name] == printed["original"][name], rewritten(text_of(SNIPPETS[name]), fixes == "all")
 
 
 def test_most_snippets_are_rewritten() -> None:

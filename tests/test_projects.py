@@ -121,17 +121,13 @@ def test_the_linter_reports_all_that_reaches_for_cuda(project: Project, run: Cal
 
 @pytest.mark.slow
 @each
-def test_the_rewrite_reaches_for_cuda_only_where_it_is_reported(
-    project: Project, run: Callable[..., Run]
-) -> None:
+def test_the_rewrite_reaches_for_cuda_only_where_it_is_reported(project: Project, run: Callable[..., Run]) -> None:
     assert not agreement([run(project, "neuron")]).missed
 
 
 @pytest.mark.slow
 @each
-def test_the_rewrite_learns_the_same_on_cuda_as_the_original(
-    project: Project, run: Callable[..., Run]
-) -> None:
+def test_the_rewrite_learns_the_same_on_cuda_as_the_original(project: Project, run: Callable[..., Run]) -> None:
     import torch
 
     if not torch.cuda.is_available():
@@ -145,6 +141,4 @@ def test_the_rewrite_learns_the_same_on_cuda_as_the_original(
 def test_the_readme_has_a_row_for_each_project() -> None:
     readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
     for project in projects().values():
-        assert f"\n| `{project.name}` | {project.lines} | " in readme, (
-            "run `python tests/proof_table.py --write`"
-        )
+        assert f"\n| `{project.name}` | {project.lines} | " in readme, "run `python tests/proof_table.py --write`"

@@ -21,9 +21,7 @@ from agnostic.rule import load
 
 HERE = Path(__file__).parent
 RULES = load().rules
-BLOCK = re.compile(
-    r"(?:^settings: (?P<settings>[^\n]*)\n+)?^```diff\n(?P<diff>.*?)^```", re.MULTILINE | re.DOTALL
-)
+BLOCK = re.compile(r"(?:^settings: (?P<settings>[^\n]*)\n+)?^```diff\n(?P<diff>.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def blocks(text: str) -> Iterator[tuple[dict, list[tuple[str, str]]]]:
@@ -76,7 +74,5 @@ def test_masked_and_whole_text_give_the_same_findings() -> None:
     for settings, lines in (param.values for param in cases()):
         text = join(lines, " -!")
         given = Settings(root=Path("/nowhere"), profile="generic")
-        masked, whole = (
-            check_text(Path("example.py"), text, given, whole=choice)[0] for choice in (False, True)
-        )
+        masked, whole = (check_text(Path("example.py"), text, given, whole=choice)[0] for choice in (False, True))
         assert masked == whole, settings

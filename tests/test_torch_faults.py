@@ -53,9 +53,7 @@ def _link(installed: Path, copy: Path, changed: dict[str, bytes]) -> None:
     folders = {name.partition("/")[0] for name in changed if "/" in name}
     for path in installed.iterdir():
         if path.name in folders:
-            below = {
-                name.partition("/")[2]: data for name, data in changed.items() if name.startswith(path.name)
-            }
+            below = {name.partition("/")[2]: data for name, data in changed.items() if name.startswith(path.name)}
             _link(path, copy / path.name, below)
         elif path.name in changed:
             (copy / path.name).write_bytes(changed[path.name])

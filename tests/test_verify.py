@@ -28,13 +28,9 @@ def run(device: str, losses: Iterable[float], status: str = "ended", **more: obj
     where = "cpu" if device == "cpu" else f"{device}:0"
     events = []
     for number, loss in enumerate(losses):
-        events.append(
-            {"kind": "loss", "value": loss, "scale": more.get("scale", 1.0), "autocast": [], "device": where}
-        )
+        events.append({"kind": "loss", "value": loss, "scale": more.get("scale", 1.0), "autocast": [], "device": where})
         step = {"name": "SGD", "gradient_norm": loss * 2, "parameter_norm": 1.0, "digest": f"{loss!r}"}
-        events.append(
-            {"kind": "step", **step, "devices": [where], "dtypes": [str(more.get("dtype", "float32"))]}
-        )
+        events.append({"kind": "step", **step, "devices": [where], "dtypes": [str(more.get("dtype", "float32"))]})
         if "reads" in more:
             events.append(
                 {
@@ -90,9 +86,7 @@ def test_a_loss_scale_counts_between_runs_on_one_kind_of_device_only() -> None:
     assert compare(run("cpu", [1.0]), scaled).outcome == "same"
 
 
-@pytest.mark.parametrize(
-    ("status", "text"), [("failed", "failed"), ("hung", "in time"), ("asked", "asked for input")]
-)
+@pytest.mark.parametrize(("status", "text"), [("failed", "failed"), ("hung", "in time"), ("asked", "asked for input")])
 def test_a_program_that_did_not_end_is_no_comparison(status: str, text: str) -> None:
     verdict = compare(run("cpu", [1.0]), run("neuron", [1.0], status))
     assert not verdict.good
@@ -237,15 +231,10 @@ def test_evaluation_accumulation_and_several_optimizers(tmp_path: Path) -> None:
 @needs_recorder
 @pytest.mark.slow
 def test_where_a_program_reaches_for_cuda_is_listed_beside_the_findings(tmp_path: Path) -> None:
-    source = (
-        HEADER
-        + "torch.cuda.empty_cache()\nname = 'cuda'\nreach = getattr(torch, name).manual_seed\nreach(0)\n"
-    )
+    source = HEADER + "torch.cuda.empty_cache()\nname = 'cuda'\nreach = getattr(torch, name).manual_seed\nreach(0)\n"
     result = verify(tmp_path, source + LOOP.replace("STEPS", "1"), "--reference", reference(tmp_path))
     lines = {
-        line.partition(":")[2].partition(":")[0]: line
-        for line in result.stdout.splitlines()
-        if "train.py:" in line
+        line.partition(":")[2].partition(":")[0]: line for line in result.stdout.splitlines() if "train.py:" in line
     }
     assert "torch.cuda.empty_cache  [AGN101]" in lines["6"]
     assert "torch.cuda.manual_seed  [MISSED by the linter: seed should report it]" in lines["8"]
@@ -254,9 +243,7 @@ def test_where_a_program_reaches_for_cuda_is_listed_beside_the_findings(tmp_path
 @needs_recorder
 @pytest.mark.slow
 def test_run_keeps_the_status_and_lists_touches(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
-        "import sys, torch\ntorch.cuda.manual_seed(1)\nprint(sys.argv)\nsys.exit(3)\n"
-    )
+    (tmp_path / "train.py").write_text("import sys, torch\ntorch.cuda.manual_seed(1)\nprint(sys.argv)\nsys.exit(3)\n")
     command = [sys.executable, "-m", "agnostic", "run", "--on", "cpu", "train.py", "--lr", "1"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 3

@@ -30,13 +30,10 @@ def command(file: Path | None, prune: bool, jobs: int | None, **given: Any) -> N
     if not settings:
         raise ConfigError("no Python files found under the given paths, so there is nothing to count")
     found = [
-        one
-        for each_file in each(partial(check_file, settings), list(settings), failed, jobs)
-        for one in each_file
+        one for each_file in each(partial(check_file, settings), list(settings), failed, jobs) for one in each_file
     ]
     targets = {
-        path: file.absolute() if file else one.root / (one.baseline or baseline.NAME)
-        for path, one in settings.items()
+        path: file.absolute() if file else one.root / (one.baseline or baseline.NAME) for path, one in settings.items()
     }
     for target in dict.fromkeys(targets.values()):
         here = {path: one for path, one in settings.items() if targets[path] == target}
@@ -55,9 +52,7 @@ def _write(target: Path, settings: dict[Path, Settings], found: list[Diagnostic]
     baseline.write(target, new)
     total = baseline.total(new)
     text = f"{shown(target)}: {total} finding{'s' * (total != 1)}"
-    text += (
-        f" in {sum(1 for row in new.values() if any(row.values()))} files (before: {baseline.total(old)})."
-    )
+    text += f" in {sum(1 for row in new.values() if any(row.values()))} files (before: {baseline.total(old)})."
     if prune and compared.excess:
         text += f" {compared.excess} more are not in it; see them with `torch-agnostic check`."
     elif not any(one.baseline for one in settings.values()):

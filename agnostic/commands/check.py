@@ -93,7 +93,5 @@ def _summary(found: list[Diagnostic], files: int) -> str:
     if not safe and not unsafe:
         return f"{text} None can be fixed automatically: see `torch-agnostic rule {found[0].code}`."
     fixes = [f"{safe} with `torch-agnostic fix --apply`"] * bool(safe)
-    fixes += [f"{unsafe}{' more' * bool(safe)} with `torch-agnostic fix --apply --unsafe-fixes`"] * bool(
-        unsafe
-    )
+    fixes += [f"{unsafe}{' more' * bool(safe)} with `torch-agnostic fix --apply --unsafe-fixes`"] * bool(unsafe)
     return f"{text} Fixable: {', '.join(fixes)}."

@@ -79,9 +79,7 @@ def unified_diff(result: Fixed) -> bytes:
     name = shown(result.path).replace("\\", "/").encode(errors="surrogateescape")
     end = b"\t" if b" " in name else b""  # as git does, or the name would end at the space
     before, after = _lines(result.before), _lines(result.after)
-    return b"".join(
-        difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + name + end, b"b/" + name + end)
-    )
+    return b"".join(difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + name + end, b"b/" + name + end))
 
 
 def _lines(data: bytes) -> list[bytes]:

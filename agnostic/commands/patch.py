@@ -56,23 +56,15 @@ class Result:
 @click.command("patch")
 @click.argument("source", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder for the series.")
-@click.option(
-    "--split", type=click.Choice(["rule", "api", "folder", "owner"]), help="What one commit is about."
-)
-@click.option(
-    "--recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file of `patches`."
-)
+@click.option("--split", type=click.Choice(["rule", "api", "folder", "owner"]), help="What one commit is about.")
+@click.option("--recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file of `patches`.")
 @click.option("--revision", default="HEAD", show_default=True, help="The commit to start from.")
 @click.option("--allow-dirty", is_flag=True, help="Leave out uncommitted changes knowingly.")
-@click.option(
-    "--unsafe-fixes", is_flag=True, help="With fixes that may change something; each commit says what."
-)
+@click.option("--unsafe-fixes", is_flag=True, help="With fixes that may change something; each commit says what.")
 @click.option("--signoff", is_flag=True, help="Add Signed-off-by with the author.")
 @click.option("--author", metavar="'NAME <MAIL>'", help="Default: your git configuration.")
 @click.option("--select", metavar="CODES", help="Only these rules.")
-@click.option(
-    "--verify", metavar="COMMAND", help="Run in a checkout of each commit; if it fails, so does the run."
-)
+@click.option("--verify", metavar="COMMAND", help="Run in a checkout of each commit; if it fails, so does the run.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes to use; default: one per processor.")
 def command(
     source: Path,
@@ -157,9 +149,7 @@ def person(author: str | None, source: Path) -> Person:
     try:
         name, mail = (ask(source, "config", key).decode().strip() for key in ("user.name", "user.email"))
     except GitError:
-        raise ConfigError(
-            "git does not know who you are; write `--author 'A Name <mail@example.org>'`"
-        ) from None
+        raise ConfigError("git does not know who you are; write `--author 'A Name <mail@example.org>'`") from None
     return Person(name, mail)
 
 

@@ -32,7 +32,5 @@ def command(wanted: str | None) -> None:
 
     text = explain(wanted)
     if text is None:
-        raise ConfigError(
-            f"no rule and no known API is called `{wanted}`; see all rules with `torch-agnostic rule`"
-        )
+        raise ConfigError(f"no rule and no known API is called `{wanted}`; see all rules with `torch-agnostic rule`")
     click.echo(text)

@@ -8,13 +8,9 @@ import click
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option(
-    "--on", "device", metavar="DEVICE", default="neuron", show_default=True, help="neuron, tpu, ..., or cpu."
-)
+@click.option("--on", "device", metavar="DEVICE", default="neuron", show_default=True, help="neuron, tpu, ..., or cpu.")
 @click.option("--nproc", type=click.IntRange(1), default=1, help="Start N processes with torchrun.")
-@click.argument(
-    "program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT.py|-m MODULE [ARGS]..."
-)
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT.py|-m MODULE [ARGS]...")
 @click.pass_context
 def command(context: click.Context, device: str, nproc: int, program: tuple[str, ...]) -> None:
     """Run a program with the reference backend as its accelerator, under the name given by --on.

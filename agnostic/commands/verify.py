@@ -19,9 +19,7 @@ import click
 )
 @click.option("--nproc", type=click.IntRange(1), default=1, help="Start N processes with torchrun.")
 @click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance; default by precision, see below.")
-@click.option(
-    "--steps", type=click.IntRange(1), metavar="N", help="Stop the program after N optimizer steps."
-)
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="Stop the program after N optimizer steps.")
 @click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Kill a run that takes longer.")
 @click.option(
     "--reference",
@@ -29,12 +27,8 @@ import click
     metavar="JSON",
     help="Compare with an earlier report, too.",
 )
-@click.option(
-    "--output", type=click.Path(path_type=Path), default=Path("torch-agnostic-proof"), show_default=True
-)
-@click.argument(
-    "program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT.py|-m MODULE [ARGS]..."
-)
+@click.option("--output", type=click.Path(path_type=Path), default=Path("torch-agnostic-proof"), show_default=True)
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT.py|-m MODULE [ARGS]...")
 @click.pass_context
 def command(
     context: click.Context,
@@ -89,9 +83,7 @@ def command(
     click.echo(str(agreed))
     output.mkdir(parents=True, exist_ok=True)
     title = f"{shlex.join(program)} on {', '.join(names)}"
-    (output / "verify.html").write_text(
-        page.page(title, verdicts, [(r.device, r) for r in runs], agreed), "utf-8"
-    )
+    (output / "verify.html").write_text(page.page(title, verdicts, [(r.device, r) for r in runs], agreed), "utf-8")
     (output / "verify.json").write_text(reports.to_json(program, verdicts, runs, agreed), "utf-8")
     (output / "verify.xml").write_text(reports.to_junit(program, verdicts, runs), "utf-8")
     click.echo(f"Curves: {output / 'verify.html'}", err=True)

@@ -71,20 +71,14 @@ class Agreement:
             return "CUDA at run time: nothing reached for it."
         lines = []
         for touch, codes in self.found:
-            seen = (
-                ", ".join(codes) or f"MISSED by the linter: {should_have_seen(touch.what)} should report it"
-            )
+            seen = ", ".join(codes) or f"MISSED by the linter: {should_have_seen(touch.what)} should report it"
             lines.append(f"{touch}  [{seen}]")
         share = f"recall {self.recall:.1%}"
         if self.precision is not None:
             share += f", precision {self.precision:.1%}"
         count = len({(touch.file, touch.line) for touch, _ in self.found})
-        lines.append(
-            f"CUDA at run time: {count} lines reached for it, {len(self.missed)} touches unreported; {share}."
-        )
-        lines += [
-            f"{shown(Path(file))}:{line}: {code} touched nothing" for file, line, code in self.unconfirmed
-        ]
+        lines.append(f"CUDA at run time: {count} lines reached for it, {len(self.missed)} touches unreported; {share}.")
+        lines += [f"{shown(Path(file))}:{line}: {code} touched nothing" for file, line, code in self.unconfirmed]
         return "\n".join(lines)
 
 
@@ -124,9 +118,7 @@ def agreement(runs: Sequence[Run]) -> Agreement:
     findings = {file: _findings(Path(file)) for file in files}
 
     def codes(touch: Touch) -> tuple[str, ...]:
-        near = (
-            one for one in findings[touch.file] if one.start.row <= touch.end and touch.line <= one.end.row
-        )
+        near = (one for one in findings[touch.file] if one.start.row <= touch.end and touch.line <= one.end.row)
         return tuple(dict.fromkeys(one.code for one in near))
 
     unconfirmed, confirmed = set(), 0

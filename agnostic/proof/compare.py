@@ -84,9 +84,7 @@ class Verdict:
             largest = f"{what} differ by at most {self.largest:.2g}"
             return f"{pair}: same within tolerance {self.rtol:g}, {since}; {largest} ({seen})"
         if self.outcome == "different":
-            return f"{pair}: different" + (
-                f", from {self.parting} on" if self.parting else f": {self.reason}"
-            )
+            return f"{pair}: different" + (f", from {self.parting} on" if self.parting else f": {self.reason}")
         return f"{pair}: no comparison: {self.reason}"
 
 
@@ -104,9 +102,7 @@ def _events(*runs: Run) -> Iterator[dict[str, Any]]:
             yield from events
 
 
-def compare(
-    left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None
-) -> Verdict:
+def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None) -> Verdict:
     """Compare two runs of a program. `rtol` is the relative tolerance; None takes it from the precision
     seen.
     """
@@ -120,17 +116,13 @@ def compare(
         if run.status != "ended":
             return verdict("no comparison", reason=f"on {name} the program {STATUS[run.status]}")
     if not any(event["kind"] in ("loss", "step", "read") for event in _events(left, right)):
-        return verdict(
-            "no comparison", reason="no loss was back-propagated and no value was read from a tensor"
-        )
+        return verdict("no comparison", reason="no loss was back-propagated and no value was read from a tensor")
     for name, run in zip(names, (left, right), strict=True):
         if is_idle(run):
             where = f"it computed on {', '.join(devices(run))}"
             return verdict("different", reason=f"on {name} nothing was done on the device; {where}")
     if list(left.ranks) != list(right.ranks):
-        return verdict(
-            "different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something"
-        )
+        return verdict("different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something")
     trains = any(event["kind"] == "loss" for event in _events(left))
     exact: list[Parting] = []
     apart: list[Parting] = []

@@ -28,19 +28,14 @@ svg { display: block; width: 100%; height: auto; } svg text { font: 11px system-
 """
 
 
-def page(
-    title: str, verdicts: Sequence[Verdict], runs: Sequence[tuple[str, Run]], agreement: Agreement | None
-) -> str:
+def page(title: str, verdicts: Sequence[Verdict], runs: Sequence[tuple[str, Run]], agreement: Agreement | None) -> str:
     """The page as text. `runs` are the runs with their names."""
     parts = [f"<h1>{escape(title)}</h1>"]
     for verdict in verdicts:
         parts.append(f'<p class="{"good" if verdict.good else "bad"}">{escape(str(verdict))}</p>')
     for quantity in ("loss", "gradient norm"):
         for rank in sorted({rank for _, run in runs for rank in run.ranks}):
-            curves = [
-                (name, [value for value, *_ in series(run.ranks.get(rank, []), quantity)])
-                for name, run in runs
-            ]
+            curves = [(name, [value for value, *_ in series(run.ranks.get(rank, []), quantity)]) for name, run in runs]
             if any(values for _, values in curves):
                 parts.append(f"<h2>{quantity.capitalize()}{f', rank {rank}' if rank else ''}</h2>")
                 parts.append(chart(curves, "number of the loss" if quantity == "loss" else "optimizer step"))
@@ -50,9 +45,7 @@ def page(
         if run.status != "ended":
             parts.append(f"<h2>{escape(name)}: {run.status}</h2><pre>{escape(run.traceback)}</pre>")
             parts.append(f"<pre>{escape(run.stacks)}</pre>" if run.stacks else "")
-    rows = "".join(
-        f"<tr><td>{escape(name)}<td>{run.status}<td>{run.seconds:.1f} s</tr>" for name, run in runs
-    )
+    rows = "".join(f"<tr><td>{escape(name)}<td>{run.status}<td>{run.seconds:.1f} s</tr>" for name, run in runs)
     parts.append(f"<h2>Runs</h2><table><tr><th>run<th>status<th>time</tr>{rows}</table>")
     body = "\n".join(parts)
     return (
@@ -65,9 +58,7 @@ def chart(curves: Sequence[tuple[str, Sequence[float | str]]], label: str) -> st
     """Curves over their index. The first is drawn broad, so that one that is equal to it is seen on top of
     it.
     """
-    finite = [
-        value for _, values in curves for value in values if isinstance(value, float) and math.isfinite(value)
-    ]
+    finite = [value for _, values in curves for value in values if isinstance(value, float) and math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     high += (high - low or 1.0) * 0.05
     last = max(1, max(len(values) for _, values in curves) - 1)
@@ -89,17 +80,11 @@ def chart(curves: Sequence[tuple[str, Sequence[float | str]]], label: str) -> st
         style = f'fill="none" stroke="{colour}" {broad}'
         points = [point(n, v) for n, v in enumerate(values) if isinstance(v, float) and math.isfinite(v)]
         if points:
-            drawn.append(
-                f'<polyline {style} points="{" ".join(points)}"><title>{escape(name)}</title></polyline>'
-            )
+            drawn.append(f'<polyline {style} points="{" ".join(points)}"><title>{escape(name)}</title></polyline>')
         at = f'x="{right - 4}" y="{TOP + 12 + 15 * order}" text-anchor="end"'
         drawn.append(f'<text {at} style="fill:{colour}">{escape(name)}</text>')
     drawn.append(f'<text x="{LEFT}" y="{HEIGHT - 8}">0</text>')
     drawn.append(f'<text x="{right}" y="{HEIGHT - 8}" text-anchor="end">{last}</text>')
-    drawn.append(
-        f'<text x="{(LEFT + right) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>'
-    )
+    drawn.append(f'<text x="{(LEFT + right) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>')
     names = ", ".join(name for name, _ in curves)
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(names)}">{"".join(drawn)}</svg>'
-    )
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(names)}">{"".join(drawn)}</svg>'

@@ -85,9 +85,7 @@ def prepare(devices: Iterable[str]) -> None:
             "torch-agnostic is not installed in this environment: `pip install 'torch-agnostic[backend]'`"
         )
     if find_spec("torch") is None:
-        raise ConfigError(
-            "torch is not installed in this environment: `pip install 'torch-agnostic[backend]'`"
-        )
+        raise ConfigError("torch is not installed in this environment: `pip install 'torch-agnostic[backend]'`")
     if {*devices} - {*REAL, "cpu", STANDING_IN}:
         from backend_ref import build
 
@@ -96,9 +94,7 @@ def prepare(devices: Iterable[str]) -> None:
             if subprocess.run(
                 [sys.executable, "-m", "backend_ref", "build"], env=given, stdout=subprocess.DEVNULL
             ).returncode:
-                raise ConfigError(
-                    "the reference backend could not be built; see `torch-agnostic backend doctor`"
-                )
+                raise ConfigError("the reference backend could not be built; see `torch-agnostic backend doctor`")
 
 
 def command_line(program: Sequence[str], processes: int) -> list[str]:
@@ -152,9 +148,7 @@ def record(
         seconds = time.monotonic() - start
         text = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
         stacks = "\n".join(path.read_text() for path in sorted(folder.glob("*.stack")) if path.stat().st_size)
-        run = Run(
-            device, _status(returncode, text), returncode, seconds, text[-20000:], _ranks(folder), stacks
-        )
+        run = Run(device, _status(returncode, text), returncode, seconds, text[-20000:], _ranks(folder), stacks)
     return run
 
 

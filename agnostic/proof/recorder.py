@@ -70,9 +70,7 @@ class Recorder:
 
     def before_step(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
         """An optimizer is about to step: its gradients are final."""
-        scale = getattr(
-            optimizer, "grad_scale", None
-        )  # set by GradScaler for fused optimizers, which unscale
+        scale = getattr(optimizer, "grad_scale", None)  # set by GradScaler for fused optimizers, which unscale
         norm = total_norm(parameter.grad for parameter in parameters(optimizer) if parameter.grad is not None)
         self.gradients[id(optimizer)] = norm / (float(scale) if scale is not None else 1.0)
 
@@ -124,9 +122,7 @@ class Recorder:
         """Called in place of a method that turns a tensor into Python numbers."""
         value = original(tensor)
         frame = sys._getframe(2)
-        while (
-            frame.f_back is not None and frame.f_code.co_filename == torch._tensor.__file__
-        ):  # print(f"{loss:.3f}")
+        while frame.f_back is not None and frame.f_code.co_filename == torch._tensor.__file__:  # print(f"{loss:.3f}")
             frame = frame.f_back
         where = place(frame)
         if where and tensor.numel() <= LONGEST and not _is_worker() and tensor.dtype is not torch.bool:

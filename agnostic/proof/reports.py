@@ -34,10 +34,7 @@ def read_runs(path: Path) -> dict[str, Run]:
     """The runs by device of a file that `to_json` made. Raises ConfigError if it is not one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        runs = [
-            Run(**{**run, "ranks": {int(rank): e for rank, e in run["ranks"].items()}})
-            for run in content["runs"]
-        ]
+        runs = [Run(**{**run, "ranks": {int(rank): e for rank, e in run["ranks"].items()}}) for run in content["runs"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is not a report of `torch-agnostic verify`: {error}") from None
     return {run.device: run for run in runs}
@@ -46,9 +43,7 @@ def read_runs(path: Path) -> dict[str, Run]:
 def to_junit(program: Sequence[str], verdicts: Sequence[Verdict], runs: Sequence[Run]) -> str:
     """One test case per comparison."""
     failed = [verdict for verdict in verdicts if not verdict.good]
-    suite = ElementTree.Element(
-        "testsuite", name="torch-agnostic verify", tests=str(len(verdicts)), errors="0"
-    )
+    suite = ElementTree.Element("testsuite", name="torch-agnostic verify", tests=str(len(verdicts)), errors="0")
     suite.set("failures", str(len(failed)))
     suite.set("time", f"{sum(run.seconds for run in runs):.3f}")
     for verdict in verdicts:

@@ -163,11 +163,7 @@ def install(journal: Journal, touches: Touches) -> None:
         "device": lambda *args: contextlib.nullcontext(),
         "Stream": Stream,
         "Event": Event,
-        **{
-            name: getattr(torch, name)
-            for name in dir(cuda)
-            if name.endswith("Tensor") and hasattr(torch, name)
-        },
+        **{name: getattr(torch, name) for name in dir(cuda) if name.endswith("Tensor") and hasattr(torch, name)},
     }
     for name, answer in answers.items():
         setattr(cuda, name, answer)
@@ -212,9 +208,7 @@ def _translate(touches: Touches, owner: Any, name: str, **fixed: Any) -> None:
         kwargs = {key: fixed[key] if key in fixed else on_cpu(value) for key, value in kwargs.items()}
         if isinstance(kwargs.get("map_location"), dict) or callable(kwargs.get("map_location")):
             kwargs["map_location"] = CPU
-        return original(
-            *(str(on_cpu(one)) if isinstance(one, str) else on_cpu(one) for one in args), **kwargs
-        )
+        return original(*(str(on_cpu(one)) if isinstance(one, str) else on_cpu(one) for one in args), **kwargs)
 
     setattr(owner, name, translated)
 

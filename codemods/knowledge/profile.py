@@ -118,11 +118,11 @@ def own_imports(file: File, text: str) -> tuple[Edit, ...]:
 def _binds(file: File, name: str) -> bool:
     """Whether a name is there already, or comes with the decorator that is renamed to it."""
     return any(
-        isinstance(one, (ast.Import, ast.ImportFrom))
-        and any(name in (alias.asname or alias.name, file.profile.decorators.get(alias.name)) for alias in one.names)
-        or isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name == name
-        or isinstance(one, ast.Assign)
-        and any(isinstance(part, ast.Name) and part.id == name for target in one.targets for part in ast.walk(target))
+        (isinstance(one, (ast.Import, ast.ImportFrom))
+        and any(name in (alias.asname or alias.name, file.profile.decorators.get(alias.name)) for alias in one.names))
+        or (isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name == name)
+        or (isinstance(one, ast.Assign)
+        and any(isinstance(part, ast.Name) and part.id == name for target in one.targets for part in ast.walk(target)))
         for one in file.ast.body
     )  # fmt: skip
 
@@ -134,7 +134,7 @@ def _extend(file: File, module: str, name: str) -> Edit | None:
     last_part = module.rpartition(".")[2]
     for statement in file.ast.body:
         if isinstance(statement, ast.ImportFrom) and (
-            statement.module == module or "testing" in last_part and (statement.module or "").endswith(last_part)
+            statement.module == module or ("testing" in last_part and (statement.module or "").endswith(last_part))
         ):
             later = next((alias for alias in statement.names if alias.name > name), None)
             if later is not None:

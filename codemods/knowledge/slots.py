@@ -165,7 +165,7 @@ def _default_of(file: File, call: cst.Call, position: int) -> Slot:
     """The fallback of `getattr(args, "device", "cuda")` or `config.get("device", "cuda")`."""
     last = len(call.args) - 1
     name = call.args[last - 1].value if last else None
-    if position == last and isinstance(name, cst.SimpleString) and DEVICE_WORD.search((file.string(name) or "")):
+    if position == last and isinstance(name, cst.SimpleString) and DEVICE_WORD.search(file.string(name) or ""):
         return Slot("value", "it is the fallback of a setting; others may compare the setting with a literal")
     return TEXT
 

@@ -65,9 +65,7 @@ def import_seconds(rounds):
     for _ in range(rounds):
         for which, name in enumerate(("", "neuron")):
             environment = {**os.environ, "TORCH_AGNOSTIC_BACKEND": name}
-            output = subprocess.run(
-                [sys.executable, "-c", program], env=environment, capture_output=True, text=True
-            )
+            output = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
             times[which].append(float(output.stdout))
     return [statistics.median(series) for series in times]
 
@@ -87,9 +85,7 @@ def main():
         ratio = f"x{neuron / cpu:.3f}  (aim {BOUNDS[name]})"
         print(f"{name:<12} cpu {cpu:8.2f} ms  backend {neuron:8.2f} ms  {ratio}")
     without, with_backend = import_seconds(7)
-    print(
-        f"import torch {without:.2f} s without, {with_backend - without:+.3f} s with the backend  (aim +0.15)"
-    )
+    print(f"import torch {without:.2f} s without, {with_backend - without:+.3f} s with the backend  (aim +0.15)")
 
 
 if __name__ == "__main__":
