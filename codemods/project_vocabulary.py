@@ -30,6 +30,7 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.uses import call_of, use
+from codemods.stream import stream_group
 
 RULES = {"stream", "seed", "rng-state", "device-module-member", "set-device", "device-context"}
 KEPT = {"is_available", "get_device_properties", "get_device_capability"}
@@ -43,6 +44,8 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     entry = use(file, node)
     if entry is None or not (entry.to or entry.rule in RULES):
         return
+    if any(isinstance(above, cst.Annotation) for above in file.ancestors(node)):
+        return  # a type checker takes classes there, and no member of a variable
     member = entry.name.rpartition(".")[2]
     call = call_of(file, node)
     if member in profile.calls:
@@ -64,4 +67,5 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     file.claim(node)
     helper = re.split(r"\W", words)[0]
     message = f"`{entry.name}` is CUDA only; this project's own word is `{words}`"
-    yield Finding(node, message, (*own_imports(file, words + needs), *edits), guess(file, helper))
+    together = stream_group(file, node) if entry.rule == "stream" else ()
+    yield Finding(node, message, (*own_imports(file, words + needs), *edits), guess(file, helper), together)

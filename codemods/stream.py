@@ -60,7 +60,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
         return
     kind = entry.name.rpartition(".")[2]
     call = call_of(file, node)
-    group = _group(file, node)
+    group = stream_group(file, node)
     if kind in CLASSES or kind in FUNCTIONS:
         new = CLASSES.get(kind) or FUNCTIONS[kind]
         text, imports = spell(file, new, node)
@@ -78,7 +78,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     yield Finding(node, message, edits or (), unsafe, group)
 
 
-def _group(file: File, node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+def stream_group(file: File, node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     """The stream code of the class or outermost function around a node, or of the module's top level."""
     owner: cst.CSTNode = file.module
     for above in file.ancestors(node):
