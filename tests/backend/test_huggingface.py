@@ -47,15 +47,16 @@ rows = [{"input_ids": (torch.arange(8) + i) % 64, "labels": (torch.arange(8) + i
 TRAINER = (
     SETUP
     + """
-torch.manual_seed(0) model = GPT2LMHeadModel(config) arguments = TrainingArguments(scratch, max_steps=4,
-per_device_train_batch_size=4, report_to=[], disable_tqdm=True,
-                              logging_steps=1, save_strategy="no", use_cpu="cpu" in sys.argv,
-                              learning_rate=1e-2, bf16="bf16" in sys.argv, torch_compile="compile" in
-                              sys.argv)
+torch.manual_seed(0)
+model = GPT2LMHeadModel(config)
+options = dict(max_steps=4, per_device_train_batch_size=4, logging_steps=1, learning_rate=1e-2)
+options |= dict(report_to=[], disable_tqdm=True, save_strategy="no", use_cpu="cpu" in sys.argv)
+options |= dict(bf16="bf16" in sys.argv, torch_compile="compile" in sys.argv)
+arguments = TrainingArguments(scratch, **options)
 trainer = Trainer(model, arguments, train_dataset=rows)
 trainer.train()
-print(arguments.device, trainer.model.device.type, arguments.torch_compile_backend,
-      [entry["loss"] for entry in trainer.state.log_history if "loss" in entry])
+losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+print(arguments.device, trainer.model.device.type, arguments.torch_compile_backend, losses)
 """
 )
 
