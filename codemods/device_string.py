@@ -48,7 +48,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.device import expression, type_expression
+from codemods.knowledge.device import expression, project_device, type_expression
 from codemods.knowledge.guard import has_accelerator
 from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import OPEN
@@ -87,6 +87,9 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         yield Finding(literal, message, edits, slot.unsure or first_index(file, index))
     elif slot.kind in ("device", "type"):
         device = device_at(file, literal)
+        if slot.kind == "type" and device.kind != "type":  # the project's own word for the type is shorter
+            own = project_device(file, literal)
+            device = own if own is not None and own.kind == "type" else device
         unsafe = slot.unsure or device.unsafe
         whole = whole_device(file, literal)
         if whole is not None and isinstance(file.parent(whole), cst.Param):
