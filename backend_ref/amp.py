@@ -35,9 +35,7 @@ FP32_RESULT = """
     linalg_matrix_norm linalg_matrix_norm.str_ord
 """
 # Mixed arguments are brought to the widest type among them.
-PROMOTE = (
-    "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add cat stack"
-)
+PROMOTE = "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add cat stack"
 
 POLICIES = {
     "lower": LOWER.split(),

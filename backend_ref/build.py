@@ -112,9 +112,7 @@ def build(report: Callable[[str], None] | None = None, jobs: int | None = None) 
         if not path.exists():  # else another process built it while this one waited
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-                linked = _compile(
-                    cxx, Path(scratch), report or (lambda line: None), jobs or os.cpu_count() or 1
-                )
+                linked = _compile(cxx, Path(scratch), report or (lambda line: None), jobs or os.cpu_count() or 1)
                 os.replace(linked, path)
     return path
 
@@ -164,9 +162,7 @@ def _compile(cxx: str, scratch: Path, report: Callable[[str], None], jobs: int) 
 def _run(command: list[str]) -> None:
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
-        errors = [
-            line for line in result.stderr.splitlines() if "error" in line
-        ] or result.stderr.splitlines()
+        errors = [line for line in result.stderr.splitlines() if "error" in line] or result.stderr.splitlines()
         raise BuildError("\n".join([f"{Path(command[0]).name} failed:", *errors[:20]]))
 
 

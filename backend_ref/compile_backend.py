@@ -55,9 +55,7 @@ def neuron(
 
     for name, value in (("mode", None if mode == "default" else mode), ("options", options)):
         if value:
-            warnings.warn(
-                f"torch.compile({name}={value!r}) is for Inductor's devices and is ignored", stacklevel=2
-            )
+            warnings.warn(f"torch.compile({name}={value!r}) is for Inductor's devices and is ignored", stacklevel=2)
     _note_shapes(example_inputs)
     backend = aot_autograd(
         fw_compiler=functools.partial(_compile_graph, is_backward=False),
@@ -156,9 +154,7 @@ def _compile_graph(graph_module: torch.fx.GraphModule, example_inputs: Sequence[
     def run(arguments: list[Any]) -> list[Any]:
         aliases = [C.borrow_as_cpu(value) if _is_on_device(value) else value for value in arguments]
         arguments.clear()
-        with C.KernelScope(
-            device
-        ):  # what the compiled code allocates is device memory (-1: a graph for the CPU)
+        with C.KernelScope(device):  # what the compiled code allocates is device memory (-1: a graph for the CPU)
             results = compiled(aliases)
         return [to_user(value, place) for value, place in zip(results, output_devices, strict=True)]
 

@@ -19,9 +19,7 @@ def register(name: str) -> None:
     def create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:
         from torch.distributed import ProcessGroupGloo
 
-        with C.KernelScope(
-            -1
-        ):  # in the host-trap mode, gloo's threads inherit the right to touch device memory
+        with C.KernelScope(-1):  # in the host-trap mode, gloo's threads inherit the right to touch device memory
             return C.wrap_process_group(ProcessGroupGloo(store, rank, size, timeout=timeout), name)
 
     dist.Backend.register_backend(name, create, devices=[name])

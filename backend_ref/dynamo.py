@@ -25,9 +25,7 @@ def register(name: str) -> None:
             action(sys.modules[module_name], name)
             del actions[module_name]
     if actions:
-        sys.meta_path.insert(
-            0, AfterImport({key: lambda module, a=a: a(module, name) for key, a in actions.items()})
-        )
+        sys.meta_path.insert(0, AfterImport({key: lambda module, a=a: a(module, name) for key, a in actions.items()}))
 
 
 def _register_backend(registry: ModuleType, name: str) -> None:

@@ -53,15 +53,11 @@ def _inline(
     from torch.fx.experimental.proxy_tensor import make_fx
 
     leaves, structure = tree_flatten((node.args, node.kwargs))
-    tensors = [
-        i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.fx.Node) and leaf.op != "get_attr"
-    ]
+    tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.fx.Node) and leaf.op != "get_attr"]
 
     def run(*values: Any) -> Any:
         filled = [
-            getattr(graph_module, leaf.target)
-            if isinstance(leaf, torch.fx.Node) and leaf.op == "get_attr"
-            else leaf
+            getattr(graph_module, leaf.target) if isinstance(leaf, torch.fx.Node) and leaf.op == "get_attr" else leaf
             for leaf in leaves
         ]
         for position, value in zip(tensors, values, strict=True):
@@ -75,9 +71,7 @@ def _inline(
         )
     inputs = [inner for inner in traced.graph.nodes if inner.op == "placeholder"]
     copied = dict(zip(inputs, (leaves[position] for position in tensors), strict=True))
-    for (
-        inner
-    ) in traced.graph.nodes:  # constants become attributes of the outer module, under names of their own
+    for inner in traced.graph.nodes:  # constants become attributes of the outer module, under names of their own
         if inner.op == "get_attr":
             unique = f"_dense_{node.name}_{inner.target}"
             setattr(graph_module, unique, getattr(traced, inner.target))

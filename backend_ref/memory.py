@@ -94,9 +94,7 @@ def memory_snapshot() -> list[dict[str, Any]]:
             "allocated_size": size,
             "active_size": size,
             "requested_size": requested,
-            "blocks": [
-                {"address": address, "size": size, "requested_size": requested, "state": "active_allocated"}
-            ],
+            "blocks": [{"address": address, "size": size, "requested_size": requested, "state": "active_allocated"}],
         }
         for address, size, requested, device in sorted(C.live_blocks())
     ]

@@ -19,9 +19,7 @@ __all__ = [
     "set_rng_state_all",
 ]
 
-default_generators: tuple[torch.Generator, ...] = tuple(
-    C.default_generator(i) for i in range(C.device_count())
-)
+default_generators: tuple[torch.Generator, ...] = tuple(C.default_generator(i) for i in range(C.device_count()))
 
 
 def manual_seed(seed: int) -> None:

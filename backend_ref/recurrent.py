@@ -47,9 +47,7 @@ class RecordedOnCpu(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        wanted = [
-            alias for alias, needed in zip(ctx.aliases, ctx.needs_input_grad[2:], strict=True) if needed
-        ]
+        wanted = [alias for alias, needed in zip(ctx.aliases, ctx.needs_input_grad[2:], strict=True) if needed]
         with C.KernelScope(ctx.device.index):
             found = iter(
                 torch.autograd.grad(
@@ -75,8 +73,7 @@ def _on_device(value: Any) -> bool:
 def _is_plain(value: Any) -> bool:
     """Whether `value` has memory to alias: no fake tensor, no subclass, no function transform."""
     return not isinstance(value, torch.Tensor) or (
-        type(value) in (torch.Tensor, torch.nn.Parameter)
-        and not torch._C._functorch.is_functorch_wrapped_tensor(value)
+        type(value) in (torch.Tensor, torch.nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(value)
     )
 
 

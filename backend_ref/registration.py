@@ -18,9 +18,7 @@ def check_name(name: str) -> None:
         raise ValueError(f"{name!r} is not a device name; it takes a lower-case identifier such as 'neuron'")
     taken = torch._C._get_privateuse1_backend_name()
     if taken != "privateuseone":
-        raise ValueError(
-            f"another backend already uses PyTorch's place for new devices, under the name {taken!r}"
-        )
+        raise ValueError(f"another backend already uses PyTorch's place for new devices, under the name {taken!r}")
     if name != "privateuseone" and hasattr(torch, name):
         raise ValueError(f"torch.{name} already exists; choose a name that PyTorch does not use")
 

@@ -25,9 +25,7 @@ class Stream(torch.Stream):
 class Event(torch.Event):
     """An event of this device; `enable_timing` is needed for `elapsed_time` (milliseconds)."""
 
-    def __new__(
-        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
-    ) -> "Event":
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> "Event":
         place = torch._C._get_privateuse1_backend_name()
         return super().__new__(cls, device=place, enable_timing=enable_timing, blocking=blocking)
 

@@ -47,9 +47,7 @@ def git(folder: Path, *arguments: str) -> bytes:
         "GIT_COMMITTER_NAME": AUTHOR.name,
         "GIT_COMMITTER_EMAIL": AUTHOR.mail,
     }
-    return subprocess.run(
-        ["git", *arguments], cwd=folder, env=environment, capture_output=True, check=True
-    ).stdout
+    return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, check=True).stdout
 
 
 def prove(recipe: Recipe, source: Path) -> dict:

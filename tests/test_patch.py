@@ -17,8 +17,7 @@ FILES = {
         "        torch.cuda.empty_cache()\n"
     ),
     "pack/deep/model.py": (
-        "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n\n\n"
-        "def wait():\n    torch.cuda.synchronize()\n"
+        "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n\n\ndef wait():\n    torch.cuda.synchronize()\n"
     ),
     "pack/kept.py": "import torch\n\ntorch.cuda.nvtx.mark('x')\n",
     "tests/test_it.py": 'import torch\n\nx = torch.ones(2, device="cuda")\n',
@@ -79,9 +78,7 @@ def test_the_series_applies_and_ends_where_fix_ends(project, run, tmp_path, spli
 
 
 def test_each_commit_compiles_and_holds_one_change(project, run, tmp_path) -> None:
-    clone = apply(
-        project, series(run, project.folder, tmp_path / "out", "--split", "rule"), tmp_path / "clone"
-    )
+    clone = apply(project, series(run, project.folder, tmp_path / "out", "--split", "rule"), tmp_path / "clone")
     commits = clone.git("rev-list", "--reverse", "origin/main..HEAD").split()
     subjects = [clone.git("log", "-1", "--format=%s", commit).strip() for commit in commits]
     assert subjects == [
@@ -209,9 +206,7 @@ def test_other_uncommitted_files_do_not_matter(project, run, tmp_path) -> None:
 
 def test_a_deleted_file_is_a_change(project, run, tmp_path) -> None:
     (project.folder / "pack/train.py").unlink()
-    assert "uncommitted" in str(
-        run("patch", project.folder, "-o", tmp_path / "out", *AUTHOR, status=2).exception
-    )
+    assert "uncommitted" in str(run("patch", project.folder, "-o", tmp_path / "out", *AUTHOR, status=2).exception)
 
 
 @pytest.mark.parametrize("attributes", ["", "* text=auto\n", "*.py -text\n"])
@@ -270,9 +265,7 @@ def test_links_and_submodules_are_left_and_named(repository, run, tmp_path) -> N
     other.commit()
     repository.write("real.py", FILES["pack/train.py"])
     (repository.folder / "link.py").symlink_to("real.py")
-    repository.git(
-        "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.folder), "vendored.py"
-    )
+    repository.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.folder), "vendored.py")
     repository.commit()
     out = tmp_path / "out"
     patches = series(run, repository.folder, out)
@@ -311,9 +304,7 @@ def test_a_partial_clone_gives_a_clear_error(project, run, tmp_path) -> None:
         ["git", "clone", "-q", "--no-checkout", "--filter=blob:none", url, str(tmp_path / "partial")],
         check=True,
     )
-    error = run(
-        "patch", tmp_path / "partial", "-o", tmp_path / "out", "--allow-dirty", *AUTHOR, status=2
-    ).exception
+    error = run("patch", tmp_path / "partial", "-o", tmp_path / "out", "--allow-dirty", *AUTHOR, status=2).exception
     assert "a partial clone?" in str(error)
 
 
@@ -345,9 +336,7 @@ def test_what_the_user_asks_to_verify_runs_after_each_commit(project, run, tmp_p
     )
     assert log.read_text() == "A project\n" * 4
     command = "! grep -rq accelerator.synchronize pack"
-    error = run(
-        "patch", project.folder, "-o", tmp_path / "two", *AUTHOR, "--verify", command, status=2
-    ).exception
+    error = run("patch", project.folder, "-o", tmp_path / "two", *AUTHOR, "--verify", command, status=2).exception
     assert "failed after the commit 'Use torch.accelerator where it has the function'" in str(error)
     assert not (tmp_path / "two").exists()
 

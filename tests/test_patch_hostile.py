@@ -16,9 +16,7 @@ from pathlib import Path
 import pytest
 from repositories import IDENTITY, Repository
 
-SOURCE = (
-    "import torch\n\n\ndef run():\n    torch.cuda.synchronize()\n    return torch.ones(2, device='cuda')\n"
-)
+SOURCE = "import torch\n\n\ndef run():\n    torch.cuda.synchronize()\n    return torch.ones(2, device='cuda')\n"
 HOOKS = (
     "pre-commit", "post-checkout", "post-index-change", "reference-transaction", "applypatch-msg",
     "pre-applypatch", "post-applypatch", "post-commit", "post-rewrite", "commit-msg", "prepare-commit-msg",
@@ -72,9 +70,7 @@ class Victim:
 
     def _object(self, kind: str, data: bytes) -> str:
         command = ["git", "hash-object", "-w", "--literally", "-t", kind, "--stdin"]
-        done = subprocess.run(
-            command, cwd=self.repository.folder, input=data, capture_output=True, check=True
-        )
+        done = subprocess.run(command, cwd=self.repository.folder, input=data, capture_output=True, check=True)
         return done.stdout.decode().strip()
 
 
@@ -163,9 +159,7 @@ def pager_and_editor(victim: Victim) -> None:
 
 
 def signing_program(victim: Victim) -> None:
-    victim.config(
-        "gpg.program={program}", "commit.gpgSign=true", "log.showSignature=true", "user.signingKey=x"
-    )
+    victim.config("gpg.program={program}", "commit.gpgSign=true", "log.showSignature=true", "user.signingKey=x")
 
 
 def aliases(victim: Victim) -> None:
@@ -197,9 +191,7 @@ def submodule(victim: Victim, url: str) -> None:
     victim.repository.git("update-index", "--add", "--cacheinfo", f"160000,{head},x.py")
     with victim.asleep():
         victim.repository.commit("With a submodule")
-    victim.config(
-        f"submodule.x.py.url={url}", "submodule.x.py.update=!{program}", "protocol.ext.allow=always"
-    )
+    victim.config(f"submodule.x.py.url={url}", "submodule.x.py.update=!{program}", "protocol.ext.allow=always")
     victim.config("submodule.recurse=true", "diff.submodule=log", "status.submoduleSummary=true")
 
 
@@ -279,9 +271,7 @@ def test_nothing_runs(victim, run, tmp_path, monkeypatch, name) -> None:
     ids="-".join,
 )
 def test_paths_that_leave_the_tree_are_left_and_named(victim, run, tmp_path, names) -> None:
-    victim.plant_tree(
-        *(("100644", name, SOURCE.encode()) for name in names), ("100644", "fine.py", SOURCE.encode())
-    )
+    victim.plant_tree(*(("100644", name, SOURCE.encode()) for name in names), ("100644", "fine.py", SOURCE.encode()))
     output = tmp_path / "out"
     before = outside(victim, output)
     run(
@@ -349,9 +339,7 @@ def test_a_name_with_a_newline_makes_no_header(victim, run, tmp_path) -> None:
 
 
 def test_a_source_that_looks_like_a_mail_stays_a_source(victim, run, tmp_path) -> None:
-    fake = (
-        "From 0123456789 Mon Sep 17 00:00:00 2001\nFrom: x\nSubject: y\n---\n-- \ndiff --git a/e.py b/e.py\n"
-    )
+    fake = "From 0123456789 Mon Sep 17 00:00:00 2001\nFrom: x\nSubject: y\n---\n-- \ndiff --git a/e.py b/e.py\n"
     victim.commit("pack/mail.py", f'TEXT = """\n{fake}"""\n{SOURCE}OTHER = """\n{fake}"""\n')
     output = tmp_path / "out"
     run("patch", victim.repository.folder, "-o", output, "--author", "A <a@b.c>")
@@ -432,7 +420,5 @@ def test_the_settings_of_the_repository_write_nothing(victim, run, tmp_path, set
 
 def test_a_damaged_repository_is_a_clear_error(victim, run, tmp_path) -> None:
     (victim.repository.folder / ".git/index").write_bytes(b"garbage")
-    error = run(
-        "patch", victim.repository.folder, "-o", tmp_path / "out", "--author", "A <a@b.c>", status=2
-    ).exception
+    error = run("patch", victim.repository.folder, "-o", tmp_path / "out", "--author", "A <a@b.c>", status=2).exception
     assert "index" in str(error)

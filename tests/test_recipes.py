@@ -40,9 +40,7 @@ def test_a_recipe_names_what_exists_and_says_why(path) -> None:
     assert recipe.conventions in conventions()
     assert recipe.profile in {*profiles(), "auto"}
     assert {*recipe.order, *recipe.ignore} <= {*load().rules}
-    assert bool(recipe.exclude or recipe.ignore) <= bool(recipe.on_purpose), (
-        "what is left on purpose has a reason"
-    )
+    assert bool(recipe.exclude or recipe.ignore) <= bool(recipe.on_purpose), "what is left on purpose has a reason"
 
 
 def test_titles_name_rules_and_fit_a_subject() -> None:
@@ -134,9 +132,7 @@ def test_the_recipe_works_on_a_checkout_too(source, run, tmp_path) -> None:
     patch(run, source, tmp_path / "out")
     letter = (tmp_path / "out/cover-letter.md").read_text()
     assert repository.git("rev-parse", "HEAD").strip() in letter
-    subprocess.run(
-        ["git", "apply", "--check", *sorted((tmp_path / "out").glob("*.patch"))], cwd=source, check=True
-    )
+    subprocess.run(["git", "apply", "--check", *sorted((tmp_path / "out").glob("*.patch"))], cwd=source, check=True)
 
 
 def test_the_status_is_current() -> None:

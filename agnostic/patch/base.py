@@ -180,11 +180,7 @@ def leaves_tree(name: str) -> bool:
 def _refuse_dirty(checkout: Path, committed: list[Entry]) -> None:
     """Compare commit, index and files by their contents, as asking for the status would run filters."""
     index = parse_entries(ask(checkout, "ls-files", "-s", "-z"))
-    sparse = {
-        os.fsdecode(line[2:])
-        for line in ask(checkout, "ls-files", "-t", "-z").split(b"\0")
-        if line[:1] == b"S"
-    }
+    sparse = {os.fsdecode(line[2:]) for line in ask(checkout, "ls-files", "-t", "-z").split(b"\0") if line[:1] == b"S"}
     dirty = {entry.path for entry in {*index} ^ {*committed} if _matters(entry.path)}
     dirty |= {
         entry.path
@@ -206,11 +202,7 @@ def _matters(name: str) -> bool:
 def _edited(checkout: Path, entry: Entry) -> bool:
     path = checkout / entry.path
     try:
-        if any(
-            one.is_symlink()
-            for one in (path, *path.parents)
-            if one != checkout and one.is_relative_to(checkout)
-        ):
+        if any(one.is_symlink() for one in (path, *path.parents) if one != checkout and one.is_relative_to(checkout)):
             return True
         data = path.read_bytes()
     except OSError:

@@ -97,9 +97,7 @@ def _left(base: Base, series: Series, settings: Settings, on_purpose: Sequence[L
         place = os.fsencode(os.path.relpath(first.path, settings.root)).decode("utf-8", "backslashreplace")
         lines.append(_fill(f"- {len(found)} x {code} {rule}: {words} (first: {place}:{first.start.row})"))
     if rest := groups[EXAMPLES:]:
-        lines.append(
-            f"- {sum(len(found) for _, found in rest)} more, for {len(rest)} other reasons: see `check`"
-        )
+        lines.append(f"- {sum(len(found) for _, found in rest)} more, for {len(rest)} other reasons: see `check`")
     lines += [
         _fill(f"- {os.fsencode(path).decode('utf-8', 'backslashreplace')!r}: {why}")
         for path, why in base.skipped.items()
@@ -121,6 +119,5 @@ def _sections(wording: Wording, name: str) -> str:
         "Test Result": "Not run yet: fill in what you ran, on which devices, and what came out.",
     }
     return "## Description\n\n" + "\n\n".join(
-        f"### {section}\n\n{texts.get(section, 'To be filled in.')}"
-        for section in wording.conventions.sections
+        f"### {section}\n\n{texts.get(section, 'To be filled in.')}" for section in wording.conventions.sections
     )

@@ -56,9 +56,7 @@ class Wording:
 
 def _replacement(commit: Commit, code: str, name: str) -> str:
     """What an API is replaced by, if its findings name one thing."""
-    found = {
-        new for one in commit.fixed if one.code == code for old, new in [names(one)] if old == name and new
-    }
+    found = {new for one in commit.fixed if one.code == code for old, new in [names(one)] if old == name and new}
     return found.pop() if len(found) == 1 else ""
 
 

@@ -72,9 +72,7 @@ def read(path: Path) -> Recipe:
     for key, value in table.items():
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
-            raise ConfigError(
-                f"{path}: unknown key `{key}`" + (f"; did you mean `{close[0]}`?" if close else "")
-            )
+            raise ConfigError(f"{path}: unknown key `{key}`" + (f"; did you mean `{close[0]}`?" if close else ""))
         wanted = list if isinstance(known[key].default, tuple) else str
         if not isinstance(value, wanted):
             raise ConfigError(f"{path}: `{key}` must be a {wanted.__name__}")

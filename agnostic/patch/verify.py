@@ -18,9 +18,7 @@ def verify_each(base: Base, command: str) -> None:
     for commit in commits:
         with tempfile.TemporaryDirectory(prefix="torch-agnostic-") as folder:
             check_out(base, commit, Path(folder))
-            done = subprocess.run(
-                command, shell=True, cwd=folder, capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False)
             if done.returncode:
                 subject = base.repository.git("log", "-1", "--format=%s", commit).decode("utf-8", "replace")
                 last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])

@@ -51,9 +51,7 @@ def commit_all(base: Base, series: Series, author: Person, message: Callable[[Co
         stream.append(b"from %s\n" % (start if mark == 1 else b":%d" % (mark - 1)))
         for name, data in commit.files.items():
             path = quoted(os.fsencode(name))
-            stream.append(
-                b"M %s inline %s\ndata %d\n%s\n" % (base.entries[name].mode.encode(), path, len(data), data)
-            )
+            stream.append(b"M %s inline %s\ndata %d\n%s\n" % (base.entries[name].mode.encode(), path, len(data), data))
     base.repository.git("fast-import", "--quiet", given=b"".join(stream))
 
 
@@ -98,9 +96,7 @@ def write_out(folder: Path, files: dict[str, bytes]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.iterdir()):
         if path.name != COVER and not re.fullmatch(r"\d{4,}-.*\.patch", path.name):
-            raise ConfigError(
-                f"{folder}: holds {path.name!r}, which is no part of a series; name an empty folder"
-            )
+            raise ConfigError(f"{folder}: holds {path.name!r}, which is no part of a series; name an empty folder")
     for path in folder.iterdir():
         path.unlink()
     for name, data in files.items():

@@ -180,9 +180,7 @@ def collectives(rank, world):
 def losses(wrap, device, optimizer=torch.optim.AdamW, group=None, steps=4):
     torch.manual_seed(0)
     rank = dist.get_rank()
-    model = wrap(
-        nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4)).to(device)
-    )
+    model = wrap(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4)).to(device))
     stepper = optimizer(model.parameters(), lr=0.01)
     generator = torch.Generator().manual_seed(7 + rank)
     found = []
@@ -240,9 +238,7 @@ def training(rank, world):
 
     @record
     def fsdp2_offload():
-        return losses(
-            lambda model: sharded(model, offload_policy=CPUOffloadPolicy()), DEVICE, torch.optim.SGD
-        )
+        return losses(lambda model: sharded(model, offload_policy=CPUOffloadPolicy()), DEVICE, torch.optim.SGD)
 
     @record
     def sgd():

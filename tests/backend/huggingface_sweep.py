@@ -58,9 +58,7 @@ def arguments_that_work(model):
             if outputs and gradients:
                 return arguments, outputs, gradients
         except Exception as error:
-            reason = (
-                reason or f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:120]
-            )
+            reason = reason or f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:120]
     return None, reason or "no inputs that lead to gradients", None
 
 

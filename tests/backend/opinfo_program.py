@@ -80,11 +80,7 @@ class TestOperators(TestCase):
 
     def check(self, device, dtype, op, backward):
         skip = SKIPS.get(op.formatted_name)
-        if (
-            skip
-            and torch.device(device).type != "cpu"
-            and str(dtype)[6:] in skip.get("dtypes", [str(dtype)[6:]])
-        ):
+        if skip and torch.device(device).type != "cpu" and str(dtype)[6:] in skip.get("dtypes", [str(dtype)[6:]]):
             self.skipTest(skip["reason"])
         for sample in op.sample_inputs(device, dtype, requires_grad=backward):
             arguments = ((sample.input, *sample.args), sample.kwargs)
@@ -94,9 +90,7 @@ class TestOperators(TestCase):
             if backward:
                 outputs, cpu_outputs = gradients(inputs, outputs), gradients(cpu_inputs, cpu_outputs)
             places = {tensor.device.type for tensor in inputs} or {torch.device(device).type}
-            places.add(
-                torch.device(sample.kwargs.get("device") or device).type
-            )  # a sample may ask for the CPU
+            places.add(torch.device(sample.kwargs.get("device") or device).type)  # a sample may ask for the CPU
             for tensor in outputs if not op.name.startswith(FACTORIES) else ():
                 assert tensor.device.type in places, "a result left the device"
             if "empty" not in op.name:  # its contents are undefined
@@ -128,9 +122,7 @@ class Recorder(unittest.TestResult):
     def note(self, test, outcome):
         self.outcomes.setdefault(self.name(test), outcome)
         if len(self.outcomes) % 200 == 0:
-            print(
-                f"{len(self.outcomes)} tests, {time.time() - self.started:.0f} s", file=sys.stderr, flush=True
-            )
+            print(f"{len(self.outcomes)} tests, {time.time() - self.started:.0f} s", file=sys.stderr, flush=True)
 
     def addSuccess(self, test):
         self.note(test, "passed")

@@ -54,9 +54,7 @@ def table(cpu, neuron):
     for name, outcomes in (("cpu", cpu), ("neuron", neuron)):
         counts = collections.Counter(outcome.split(":")[0] for outcome in outcomes.values())
         rows.append(f"{name:<10} " + " ".join(f"{counts[kind]:>8}" for kind in kinds))
-    worse = sorted(
-        test for test, outcome in cpu.items() if outcome == "passed" and neuron[test].startswith("failed")
-    )
+    worse = sorted(test for test, outcome in cpu.items() if outcome == "passed" and neuron[test].startswith("failed"))
     rows += [f"only on the cpu: {test}: {neuron[test]}" for test in worse]
     reasons = collections.Counter(outcome for outcome in neuron.values() if outcome.startswith("skipped"))
     rows += [f"{count:>4} {reason}" for reason, count in reasons.most_common()]
@@ -70,9 +68,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        cpu, neuron = (
-            run(device, options.one_in, options.jobs, Path(folder)) for device in ("cpu", "neuron")
-        )
+        cpu, neuron = (run(device, options.one_in, options.jobs, Path(folder)) for device in ("cpu", "neuron"))
     text, worse = table(cpu, neuron)
     print(text)
     raise SystemExit(bool(worse))

@@ -35,16 +35,12 @@ def test_visible_cores_limit_the_devices(run_python, cores, count):
 
 
 def test_no_devices_means_not_available(run_python):
-    program = (
-        "import torch; print(torch.accelerator.is_available(), torch.accelerator.current_accelerator(True))"
-    )
+    program = "import torch; print(torch.accelerator.is_available(), torch.accelerator.current_accelerator(True))"
     assert run_python(program, NEURON_REF_DEVICES="0").stdout.strip() == "False None"
 
 
 def test_launched_process_starts_on_its_local_rank(run_python):
-    program = (
-        "import torch; print(torch.accelerator.current_device_index(), torch.ones(1, device='neuron').device)"
-    )
+    program = "import torch; print(torch.accelerator.current_device_index(), torch.ones(1, device='neuron').device)"
     assert run_python(program, LOCAL_RANK="1").stdout.strip() == "1 neuron:1"
 
 

@@ -33,9 +33,7 @@ def test_other_dtypes_are_refused(device):
 
 def test_binary_cross_entropy_runs_in_the_type_it_is_given(device):
     with torch.autocast(device.type, dtype=torch.bfloat16):
-        loss = torch.nn.functional.binary_cross_entropy(
-            torch.rand(3, device=device), torch.ones(3, device=device)
-        )
+        loss = torch.nn.functional.binary_cross_entropy(torch.rand(3, device=device), torch.ones(3, device=device))
     assert loss.dtype == torch.float32
 
 
@@ -44,9 +42,7 @@ def test_lists_are_those_of_cuda():
     cuda = torch._C._dispatch_get_registrations_for_dispatch_key("AutocastCUDA")
     theirs = {name for name in cuda if name.startswith("aten::")}
     recurrent = {
-        f"aten::{kind}.{form}"
-        for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu")
-        for form in ("input", "data")
+        f"aten::{kind}.{form}" for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu") for form in ("input", "data")
     }
     assert ours - theirs == recurrent | {"aten::cat", "aten::stack"}
     left_out = {
@@ -67,9 +63,7 @@ def train(device, dtype):
     data = torch.randint(0, 256, (4, 17), generator=torch.Generator().manual_seed(1)).to(device)
     losses = []
     for _ in range(10):
-        with torch.autocast(
-            torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=dtype is not None
-        ):
+        with torch.autocast(torch.device(device).type, dtype=dtype or torch.bfloat16, enabled=dtype is not None):
             loss = model(data)
         optimizer.zero_grad()
         scaler.scale(loss).backward()

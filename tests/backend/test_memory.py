@@ -11,9 +11,7 @@ neuron = torch.get_device_module()
 
 
 def test_out_of_memory_is_torchs_own_error(device):
-    with pytest.raises(
-        torch.OutOfMemoryError, match=f"{device.type} out of memory. Tried to allocate 1099511627776"
-    ):
+    with pytest.raises(torch.OutOfMemoryError, match=f"{device.type} out of memory. Tried to allocate 1099511627776"):
         torch.empty(1 << 40, dtype=torch.uint8, device=device)
     assert neuron.memory_stats()["num_ooms"] >= 1
 

@@ -16,9 +16,7 @@ pytest.importorskip("expecttest", reason="PyTorch's test machinery needs expectt
 
 
 def compare(*options):
-    return subprocess.run(
-        [sys.executable, str(HERE / "opinfo_table.py"), *options], capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, str(HERE / "opinfo_table.py"), *options], capture_output=True, text=True)
 
 
 def test_sample_of_the_operators():

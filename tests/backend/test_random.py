@@ -55,9 +55,7 @@ def test_generator(device):
     assert torch.equal(first, torch.rand(3, device=device, generator=torch.Generator(device).manual_seed(5)))
     assert generator.device.type == device.type
     clone = generator.clone_state()
-    assert torch.equal(
-        torch.rand(2, device=device, generator=clone), torch.rand(2, device=device, generator=generator)
-    )
+    assert torch.equal(torch.rand(2, device=device, generator=clone), torch.rand(2, device=device, generator=generator))
     with pytest.raises(RuntimeError, match=f"'{device.type}' device type for generator"):
         torch.rand(2, device=device, generator=torch.Generator())
 

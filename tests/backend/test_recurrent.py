@@ -50,9 +50,7 @@ def test_equals_the_cpu(device, name):
 def test_packed_sequences_equal_the_cpu(device, name):
     packed = nn.utils.rnn.pack_sequence([torch.randn(5, 4), torch.randn(3, 4)])
     make = LAYERS[name]
-    pairs = zip(
-        outputs_and_gradients(make, packed, "cpu"), outputs_and_gradients(make, packed, device), strict=True
-    )
+    pairs = zip(outputs_and_gradients(make, packed, "cpu"), outputs_and_gradients(make, packed, device), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
 
 

@@ -26,9 +26,7 @@ def test_without_the_setting_torch_is_untouched(run_python):
 def test_setting_names_the_device(run_python, name):
     program = "import torch; a = torch.accelerator.current_accelerator(); x = torch.ones(2, device=a);"
     program += f"print(x.device, torch.{name}.device_count(), torch.Tensor.{name}(torch.ones(1)).is_{name},"
-    program += (
-        " torch.distributed.get_default_backend_for_device(a), 'torch._dynamo' in __import__('sys').modules)"
-    )
+    program += " torch.distributed.get_default_backend_for_device(a), 'torch._dynamo' in __import__('sys').modules)"
     assert last_line(run_python(program, TORCH_AGNOSTIC_BACKEND=name)) == f"{name}:0 2 True {name} False"
 
 

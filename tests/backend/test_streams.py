@@ -16,9 +16,7 @@ def test_event_timing(device):
 
 def test_unrecorded_events_have_no_time(device):
     with pytest.raises((RuntimeError, ValueError)):
-        torch.Event(device=device, enable_timing=True).elapsed_time(
-            torch.Event(device=device, enable_timing=True)
-        )
+        torch.Event(device=device, enable_timing=True).elapsed_time(torch.Event(device=device, enable_timing=True))
 
 
 def test_waiting(device):

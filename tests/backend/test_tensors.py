@@ -32,13 +32,9 @@ def test_no_masquerade(device):
 
 def test_mixed_devices_raise_torchs_own_error(device):
     value = torch.ones(3, device=device)
-    with pytest.raises(
-        RuntimeError, match="Expected all tensors to be on the same device, but got other is on cpu"
-    ):
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but got other is on cpu"):
         value + torch.ones(3)
-    with pytest.raises(
-        RuntimeError, match="Expected all tensors to be on the same device, but got mat2 is on cpu"
-    ):
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, but got mat2 is on cpu"):
         torch.mm(torch.ones(3, 3, device=device), torch.ones(3, 3))
     with pytest.raises(RuntimeError, match="found at least two devices"):
         value + torch.ones(3, device=torch.device(device.type, 1))
@@ -54,17 +50,13 @@ def test_what_cuda_allows_of_the_cpu(device):
     assert value.tolist() == [9, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "make", [lambda x: x.to_sparse(), lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)]
-)
+@pytest.mark.parametrize("make", [lambda x: x.to_sparse(), lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)])
 def test_layouts_without_storage_are_refused(device, make):
     with pytest.raises(NotImplementedError):
         make(torch.eye(2, device=device))
 
 
-@pytest.mark.parametrize(
-    "location", [None, "cpu", "neuron:1", {"neuron:0": "cpu"}, lambda storage, place: storage]
-)
+@pytest.mark.parametrize("location", [None, "cpu", "neuron:1", {"neuron:0": "cpu"}, lambda storage, place: storage])
 def test_save_and_load(device, location):
     buffer = io.BytesIO()
     torch.save({"x": torch.arange(3.0, device=device)}, buffer)

@@ -4,9 +4,7 @@ one's."""
 import pytest
 from parity import CASES, train
 
-PROGRAM = (
-    "import runpy, sys; sys.argv = ['parity', sys.argv[1]]; runpy.run_module('parity', run_name='__main__')"
-)
+PROGRAM = "import runpy, sys; sys.argv = ['parity', sys.argv[1]]; runpy.run_module('parity', run_name='__main__')"
 
 
 @pytest.fixture(scope="module")

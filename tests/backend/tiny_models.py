@@ -137,9 +137,7 @@ def shrink(config, sizes, depth=0):
         elif name in sizes and isinstance(value, int) and not isinstance(value, bool):
             setattr(config, name, min(value, sizes[name]) if value > 0 else value)
         elif name in ("layer_types", "layers_block_type") and isinstance(value, list):
-            setattr(
-                config, name, [*dict.fromkeys(value), *value][:LAYERS]
-            )  # one layer of each kind, if they fit
+            setattr(config, name, [*dict.fromkeys(value), *value][:LAYERS])  # one layer of each kind, if they fit
         elif name.endswith("token_id") and isinstance(value, int) and value >= VOCABULARY:
             setattr(config, name, VOCABULARY - 1 - len(name) % 50)
     return config
@@ -208,13 +206,8 @@ def candidate_inputs(model):
             possible["use_cache"] = False
         return {**chosen, **{name: value for name, value in possible.items() if name in accepted}}
 
-    texts = [
-        add({}, input_ids=ids(n), attention_mask=torch.ones(2, n, dtype=torch.long))
-        for n in (16, 32, 64, 128)
-    ]
-    images = [
-        add({}, pixel_values=floats(2, channels, h, w)) for h, w in ((height, width), (64, 64), (224, 224))
-    ]
+    texts = [add({}, input_ids=ids(n), attention_mask=torch.ones(2, n, dtype=torch.long)) for n in (16, 32, 64, 128)]
+    images = [add({}, pixel_values=floats(2, channels, h, w)) for h, w in ((height, width), (64, 64), (224, 224))]
     videos = [
         add({}, pixel_values=floats(2, field(config, "num_frames", default=4), channels, height, width)),
         add({}, pixel_values_videos=floats(1, 4, channels, height, width)),

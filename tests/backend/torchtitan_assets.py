@@ -24,9 +24,7 @@ def documents(count: int, length: int) -> list[str]:
     draw = random.Random(0)
     texts = []
     for _ in range(count):
-        sentences = (
-            f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(SUBJECTS)}." for _ in range(length)
-        )
+        sentences = (f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(SUBJECTS)}." for _ in range(length))
         texts.append(" ".join(sentences)[: length - 2])
     return texts
 
@@ -48,9 +46,7 @@ def make_assets(folder: Path, length: int = 129, count: int = 200, interleaved: 
     (assets / "tokenizer").mkdir(parents=True, exist_ok=True)
     (assets / "c4_test").mkdir(exist_ok=True)
     tokenizer.save(str(assets / "tokenizer" / "tokenizer.json"))
-    (assets / "tokenizer" / "tokenizer_config.json").write_text(
-        json.dumps({"bos_token": "<s>", "eos_token": "</s>"})
-    )
+    (assets / "tokenizer" / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", "eos_token": "</s>"}))
     texts = documents(count, length)
     if interleaved:
         first, second = texts[: count // 2], texts[count // 2 :]

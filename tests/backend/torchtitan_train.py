@@ -78,9 +78,7 @@ def plain_loop(folder, checkpoint):
     optimizer = torch.optim.AdamW(model.parameters(), 8e-4, (0.9, 0.95), 1e-8, 0.1, foreach=True)
     scheduler = build_lr_schedulers([optimizer], config.lr_scheduler, STEPS)
     tokenizer = build_hf_tokenizer(config)
-    ranks = [
-        iter(HuggingFaceTextDataset("c4_test", None, tokenizer, LENGTH, rank, 2, True)) for rank in (0, 1)
-    ]
+    ranks = [iter(HuggingFaceTextDataset("c4_test", None, tokenizer, LENGTH, rank, 2, True)) for rank in (0, 1)]
     losses = []
     for _ in range(STEPS):
         pairs = [next(rank) for rank in ranks for _ in range(2)]
@@ -113,9 +111,7 @@ def main():
     losses["plain"] = plain_loop(fresh(work / "plain"), checkpoint)
     print(f"{'plain':<6}", *losses["plain"])
     pairs = [
-        (float(a), float(b))
-        for other in ("one", "plain")
-        for a, b in zip(losses["two"], losses[other], strict=True)
+        (float(a), float(b)) for other in ("one", "plain") for a, b in zip(losses["two"], losses[other], strict=True)
     ]
     good = losses["two"] == losses["again"] and float(losses["two"][-1]) < float(losses["two"][0])
     raise SystemExit(not (good and len(losses["two"]) == STEPS and all(abs(a - b) < 1e-3 for a, b in pairs)))

@@ -35,9 +35,7 @@ def make_assets(folder: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(
-        models.BPE({token: i for i, token in enumerate(["<s>", "</s>", *alphabet])}, merges=[])
-    )
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(["<s>", "</s>", *alphabet])}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.add_special_tokens(["<s>", "</s>"])
     folder.mkdir(parents=True, exist_ok=True)
