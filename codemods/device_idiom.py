@@ -31,7 +31,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
-from codemods.device_string import first_index, imports_torch
+from codemods.device_string import first_index, imports_torch, whole_device
 from codemods.knowledge.device import expression, project_device
 from codemods.knowledge.guard import AVAILABLE, has_accelerator, implies
 from codemods.knowledge.portable import OPEN
@@ -52,7 +52,7 @@ def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
     test = choice.test
     exact = isinstance(test, cst.Call) and file.name(test.func) in AVAILABLE and cuda is choice.body
     index = _index(cuda)
-    whole = _whole(file, choice)
+    whole = whole_device(file, choice)
     unsafe = first_index(file, index) or ("" if sure else FLAG)
     edits: tuple[Edit, ...]
     own = project_device(file, choice)
@@ -143,12 +143,3 @@ def _index(cuda: cst.BaseExpression) -> str | None:
         case cst.Call(args=[cst.Arg(value=value)]):
             return _index(value)
     return ""
-
-
-def _whole(file: File, choice: cst.IfExp) -> cst.Call | None:
-    """`torch.device(...)` around the choice."""
-    arg = file.parent(choice)
-    call = file.parent(arg) if isinstance(arg, cst.Arg) else None
-    if isinstance(call, cst.Call) and len(call.args) == 1 and file.name(call.func) == "torch.device":
-        return call
-    return None

@@ -125,9 +125,9 @@ def first_index(file: File, index: str | None) -> str:
     return ""
 
 
-def whole_device(file: File, literal: cst.SimpleString) -> cst.Call | None:
-    """`torch.device("cuda")` around the literal."""
-    arg = file.parent(literal)
+def whole_device(file: File, device: cst.BaseExpression) -> cst.Call | None:
+    """`torch.device(...)` around its only argument."""
+    arg = file.parent(device)
     call = file.parent(arg) if isinstance(arg, cst.Arg) else None
     if isinstance(call, cst.Call) and len(call.args) == 1 and file.name(call.func) == "torch.device":
         return call
