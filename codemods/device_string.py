@@ -54,7 +54,7 @@ from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import OPEN
 from codemods.knowledge.profile import own_imports
 from codemods.knowledge.scope import in_scope
-from codemods.knowledge.slots import slot_of
+from codemods.knowledge.slots import only_places, slot_of
 from codemods.knowledge.spell import root
 
 LITERAL = re.compile(r"cuda(?::(\d+))?")
@@ -73,18 +73,22 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         yield Finding(literal, message)
     elif slot.kind == "value":
         torch, edits = root(file, literal)
+        unsafe = slot.unsure
         known = in_scope(file, literal)
-        if known is None and file.profile.expression:
+        if known is not None and known.unsafe:
+            known = None
+        elif known is None and file.profile.expression:
             known = device_at(file, literal)
             edits = (*edits, *known.edits)
-        if known is not None and not known.unsafe and index in (None, "0"):
-            text = known.type
+            unsafe = unsafe or known.unsafe
+        if known is not None and index in (None, "0"):
+            text = known.text if known.kind == "device" and only_places(file, literal, bool(unsafe)) else known.type
         else:
             text = type_expression(file, literal, torch, index)
         if " if " in text and not isinstance(file.parent(literal), OPEN):
             text = f"({text})"
         edits = (*edits, *own_imports(file, text), file.replace(literal, text))
-        yield Finding(literal, message, edits, slot.unsure or first_index(file, index))
+        yield Finding(literal, message, edits, unsafe or first_index(file, index))
     elif slot.kind in ("device", "type"):
         device = device_at(file, literal)
         if slot.kind == "type" and device.kind != "type":  # the project's own word for the type is shorter

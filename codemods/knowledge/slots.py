@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -229,3 +230,26 @@ def _vendors(file: File, node: cst.CSTNode) -> set[str]:
 def _expected(file: File, node: cst.CSTNode) -> Slot:
     """A literal in code that runs with an accelerator only: what a test expects of the device it uses."""
     return Slot("value", "it must mean the device that is used here") if has_accelerator(file, node) else Slot("report")
+
+
+def only_places(file: File, value: cst.BaseExpression, guess: bool) -> bool:
+    """Whether a value is kept in a variable of a function that is only ever used to place something on a device.
+
+    As a guess, everything that it is handed to does so. The statements are those of the file, since a use need not
+    be anywhere near the word CUDA.
+    """
+    match file.parent(value), file.function(value):
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]), cst.FunctionDef(body=body):
+            nodes = [node for statement in file.suite(body) for node in ast.walk(statement)]
+            uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+            places = [one for node in nodes if isinstance(node, ast.Call) for one in _placed(node, guess)]
+            return all(use in places for use in uses if isinstance(use.ctx, ast.Load))
+    return False
+
+
+def _placed(call: ast.Call, guess: bool) -> list[ast.expr]:
+    """The arguments of a call that say where something goes, whether as a string or as a torch.device."""
+    if guess and not (isinstance(call.func, ast.Name) and call.func.id in ("str", "len", "print")):
+        return [*call.args, *(word.value for word in call.keywords)]
+    method = isinstance(call.func, ast.Attribute) and call.func.attr in METHODS
+    return [*call.args[:method], *(word.value for word in call.keywords if word.arg in ("device", "map_location"))]
