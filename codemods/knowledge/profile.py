@@ -48,6 +48,8 @@ class Profile:
     """The expression for the backend of a process group."""
     assume_accelerator: bool = False
     """The project needs no guard for machines without an accelerator."""
+    identifier: str = ""
+    """What options and variables that were named after CUDA say instead of `cuda`."""
     calls: dict[str, str] = field(default_factory=dict)
     """A function of torch.cuda -> the project's own call; `{device}` is its first argument."""
     decorators: dict[str, str] = field(default_factory=dict)
