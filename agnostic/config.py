@@ -38,8 +38,12 @@ class Settings:
     @property
     def torch(self) -> tuple[int, ...]:
         """The oldest torch that the project supports, as (major, minor)."""
-        wanted = required_torch(self.root) if self.target_torch == "auto" else self.target_torch
-        return version(wanted or DEFAULT_TARGET_TORCH)
+        return version(self.stated_torch or DEFAULT_TARGET_TORCH)
+
+    @property
+    def stated_torch(self) -> str | None:
+        """What the configuration, or else the project's requirements, say about the oldest torch."""
+        return required_torch(self.root) if self.target_torch == "auto" else self.target_torch
 
     def selects(self, code: str) -> bool:
         """Whether findings with this code are wanted at all; the longest matching prefix decides."""

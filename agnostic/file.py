@@ -15,7 +15,7 @@ from typing import Any
 
 import libcst as cst
 
-from agnostic.config import Settings
+from agnostic.config import DEFAULT_TARGET_TORCH, Settings, version
 from agnostic.mask import NEWLINE, Lines, mask, triggers
 from agnostic.names import Binding, Names, dotted
 from agnostic.rule import Edit, Ruleset, Span
@@ -66,6 +66,11 @@ class File:
     def profile(self) -> Any:
         """The house style of the project that the file belongs to, as the rules' package knows it."""
         return self.ruleset.profile(self)
+
+    @cached_property
+    def torch(self) -> tuple[int, ...]:
+        """The oldest torch that the file has to run with; where nothing states it, what the house style knows."""
+        return version(self.settings.stated_torch or self.profile.oldest_torch or DEFAULT_TARGET_TORCH)
 
     @cached_property
     def newline(self) -> str:

@@ -57,7 +57,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
     statement = file.statement(node)
     several = isinstance(statement, cst.SimpleStatementLine) and len(vendors(file.source(statement))) > 1
-    if file.settings.torch < version("2.6") or several or _guards_switches(file, statement):
+    if file.torch < version("2.6") or several or _guards_switches(file, statement):
         yield Finding(node, message)
     else:
         yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)

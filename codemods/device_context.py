@@ -63,7 +63,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     call = call_of(file, node)
     arg = argument(call, 0, "device") if call is not None else None
     found = _index(file, entry.name, arg.value) if arg is not None else None
-    if found is None or arg is None or file.settings.torch < version("2.8"):
+    if found is None or arg is None or file.torch < version("2.8"):
         yield Finding(node, message)
         return
     index, unsafe = found

@@ -52,7 +52,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
         text, imports = spell(file, "torch.accelerator.get_memory_info", node)
         start, end = file.span(call.args[0].value) if call is not None and call.args else (0, 0)
         edit = file.replace(field, f"{text}({file.text[start:end]})[1]")
-        wanted = file.settings.torch >= version("2.10") and not asks_for_cuda(file, node)
+        wanted = file.torch >= version("2.10") and not asks_for_cuda(file, node)
         unsafe = "it asks the driver each time, and what it gives may differ by what the driver keeps"
         advice = "`torch.accelerator.get_memory_info` (torch 2.10) gives free and total memory"
         yield Finding(node, f"`{entry.name}` is CUDA only; {advice}", (*imports, edit) if wanted else (), unsafe)

@@ -30,5 +30,5 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         pins = keyword == "pin_memory_device" or (method == "pin_memory" and not arg.star)
         if pins and isinstance(arg.value, cst.SimpleString) and (file.string(arg.value) or "").startswith("cuda"):
             file.claim(arg)
-            edits = (file.delete_argument(call, arg),) if file.settings.torch >= version("2.7") else ()
+            edits = (file.delete_argument(call, arg),) if file.torch >= version("2.7") else ()
             yield Finding(arg, "memory is pinned for the accelerator that is there; this argument is deprecated", edits)

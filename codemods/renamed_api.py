@@ -27,10 +27,25 @@ No guard is added where there is one already:
 +     torch.accelerator.empty_cache()
 ```
 
-The functions of `torch.accelerator` take the device by position only, so `device=` goes. A function that is newer than
-the project's oldest torch (`target-torch`) is reported and left.
+The functions of `torch.accelerator` take the device by position only, so `device=` goes. In place of a function that is
+newer than the project's oldest torch (`target-torch`), the module of the device is asked:
 
-Fix safety: safe for calls. Unsafe where the function itself is handed on, since nothing can guard the call then.
+settings: target-torch = "2.7"
+
+```diff
+  import torch
+  def peak(step):
+-     torch.cuda.reset_peak_memory_stats()
++     device_module = torch.get_device_module()
++     if torch.accelerator.is_available():
++         device_module.reset_peak_memory_stats()
+      step()
+-     return torch.cuda.max_memory_allocated()
++     return device_module.max_memory_allocated() if torch.accelerator.is_available() else 0
+```
+
+Fix safety: safe for calls. Unsafe where the function itself is handed on, since nothing can guard the call then, and
+through the module of a device, which need not have the function.
 """
 
 from __future__ import annotations
@@ -42,9 +57,13 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
+from codemods.knowledge.device_module import device_module, too_new
 from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, sources, use
+
+MODULES = version("2.6")
+"""The torch that has both `torch.get_device_module` without an argument and `torch.accelerator.is_available`."""
 
 
 @rule("AGN101", "cuda")
@@ -52,16 +71,22 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     entry = use(file, node)
     if entry is None or not entry.to:
         return
-    if version(entry.since) > file.settings.torch:
-        yield Finding(node, f"`{entry.name}` is CUDA only; `{entry.to}` needs torch {entry.since}")
-        return
-    message = f"`{entry.name}` is CUDA only; use `{entry.to}` (torch {entry.since})"
-    text, edits = spell(file, entry.to, node)
+    if too_new(file, entry):
+        message = f"`{entry.name}` is CUDA only; `{entry.to}` needs torch {entry.since}"
+        if file.torch < MODULES or not entry.to.startswith("torch.accelerator.") or call_of(file, node) is None:
+            yield Finding(node, message)
+            return
+        member = entry.name.rpartition(".")[2]
+        module, edits = device_module(file, node)
+        text, unsafe = f"{module}.{member}", f"the module of some devices has no `{member}`"
+    else:
+        message = f"`{entry.name}` is CUDA only; use `{entry.to}` (torch {entry.since})"
+        text, edits = spell(file, entry.to, node)
+        unsafe = entry.unsafe
     edits = (*edits, file.replace(node, text))
-    unsafe = entry.unsafe
     together: tuple[cst.CSTNode, ...] = ()
     if call := call_of(file, node):
-        edits += tuple(_positional(file, call))
+        edits += () if too_new(file, entry) else tuple(_positional(file, call))
         together = sources(file, call)
         if entry.cpu or (entry.skip and file.is_statement(call)):
             guard, before = guarded(file, call, entry.cpu)

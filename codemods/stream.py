@@ -119,7 +119,7 @@ def _positional(file: File, call: cst.Call, kind: str) -> tuple[Edit, ...] | Non
 def _context(file: File, node: cst.CSTNode, call: cst.Call) -> tuple[tuple[Edit, ...] | None, str]:
     """`with torch.cuda.stream(s):` without the call."""
     arg = argument(call, 0, "stream")
-    if arg is None or file.settings.torch < version("2.7"):
+    if arg is None or file.torch < version("2.7"):
         return None, ""
     start, end = file.span(call)
     first, last = file.span(arg.value)

@@ -65,7 +65,7 @@ def expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:
         return text if file.profile.device_kind == "device" else f"{torch}.device({text})"
     if has_accelerator(file, node):
         return f"{torch}.accelerator.current_accelerator()"
-    if file.settings.torch >= (2, 7):
+    if file.torch >= (2, 7):
         return f'{torch}.accelerator.current_accelerator(check_available=True) or {torch}.device("cpu")'
     return f'{torch}.accelerator.current_accelerator() if {torch}.accelerator.is_available() else {torch}.device("cpu")'
 

@@ -50,6 +50,8 @@ class Profile:
     """The project needs no guard for machines without an accelerator."""
     identifier: str = ""
     """What options and variables that were named after CUDA say instead of `cuda`."""
+    oldest_torch: str = ""
+    """The oldest torch that the project supports, for files that come without its requirements."""
     calls: dict[str, str] = field(default_factory=dict)
     """A function of torch.cuda -> the project's own call; `{device}` is its first argument."""
     decorators: dict[str, str] = field(default_factory=dict)

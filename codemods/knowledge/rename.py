@@ -24,9 +24,7 @@ def references(file: File, variable: cst.Name) -> list[cst.Name]:
     bindings = file.bindings(variable)
     found = []
     for node in file.tree.nodes:
-        if isinstance(node, (cst.Global, cst.Nonlocal)) and any(
-            one.name.value == variable.value for one in node.names
-        ):
+        if isinstance(node, (cst.Global, cst.Nonlocal)) and any(one.name.value == variable.value for one in node.names):
             return []
         if isinstance(node, cst.Name) and node.value == variable.value and file.bindings(node) == bindings:
             match file.parent(node):
