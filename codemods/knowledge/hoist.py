@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Edit
-from codemods.knowledge.device import Device, expression, project_device
+from codemods.knowledge.device import Device, Kind, expression, project_device, type_expression
+from codemods.knowledge.guard import implies
 from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.scope import in_scope
 from codemods.knowledge.spell import import_edit, root
@@ -23,6 +23,10 @@ SITE = re.compile(
     re.MULTILINE,
 )
 """A line that may need a device."""
+NEEDS_TYPE = re.compile(r"\b(?:init_device_mesh|DeviceMesh)\(\s*(?:device_type\s*=\s*)?[\"']cuda[\"']")
+"""What takes no torch.device, so that a variable for the device's type serves all places."""
+PROGRAM = re.compile(r"^if __name__ == ", re.MULTILINE)
+TESTS = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_\w+|\w+_test|conftest)\.py$")
 
 
 def device_at(file: File, node: cst.CSTNode) -> Device:
@@ -31,27 +35,40 @@ def device_at(file: File, node: cst.CSTNode) -> Device:
 
 
 def _hoisted(file: File, node: cst.CSTNode) -> Device:
-    """One `device = ...` in the only function that needs it, or for the whole module."""
-    torch, edits = root(file, file.module)
+    """One `device = ...` in the function that needs it, or for the whole module."""
+    torch, edits = root(file, node)
     profile = file.profile
-    value = profile.expression or expression(file, file.module, torch)
-    first = None if profile.expression else _first_in_only_function(file, node)
-    if first is not None:
-        name = _free_name(file, ("device", "accelerator_device"))
-        at = file.lines[first.lineno - 1]
-        indent = file.text[at : at + first.col_offset]
-        line = Edit(at, at, f"{indent}{name} = {value}{file.newline}")
-        return Device(name, "device", "", (*edits, line), torch)
-    name = _free_name(file, (profile.constant, "device", "DEVICE", "ACCELERATOR"))
-    made = _module_edits(file, f"{name} = {value}{file.newline}", edits)
     if profile.expression:
+        name = _free_name((profile.constant,), _bound_names(file))
+        made = _module_edits(file, f"{name} = {profile.expression}{file.newline}", edits)
         unsafe = guess(file, profile.expression)
-        return Device(name, profile.device_kind, unsafe, (*own_imports(file, value), *made), torch)
-    return Device(name, "device", "", made, torch)
+        return Device(name, profile.device_kind, unsafe, (*own_imports(file, profile.expression), *made), torch)
+    kind: Kind = "type" if NEEDS_TYPE.search(file.text) else "device"
+    write = type_expression if kind == "type" else expression
+    usual = "device_type" if kind == "type" else "device"
+    place = _place_in_function(file, node)
+    if place is None:
+        name = _free_name((usual, usual.upper(), "ACCELERATOR"), _bound_names(file))
+        return Device(
+            name,
+            kind,
+            "",
+            _module_edits(file, f"{name} = {write(file, file.module, torch)}{file.newline}", edits),
+            torch,
+        )
+    name = _free_name((usual, f"accelerator_{usual}"), _names_in(file, place))
+    at = file.lines[file.line(place) - 1]
+    line = f"{file.indent(place)}{name} = {write(file, place, torch)}{file.newline}"
+    return Device(name, kind, "", (*edits, Edit(at, at, line)), torch)
 
 
-def _free_name(file: File, wanted: tuple[str, ...]) -> str:
-    """The first of these names, with `_` in front if it must be, that nothing in the file binds."""
+def _free_name(wanted: tuple[str, ...], taken: set[str]) -> str:
+    """The first of these names, with `_` in front if it must be, that is not taken."""
+    return next(name for name in [*wanted, *(f"_{name}" for name in wanted)] if name and name not in taken)
+
+
+def _bound_names(file: File) -> set[str]:
+    """Every name that anything in the file binds."""
     if "bound names" not in file.facts:
         taken = file.facts["bound names"] = set()
         for node in ast.walk(file.ast):
@@ -60,8 +77,12 @@ def _free_name(file: File, wanted: tuple[str, ...]) -> str:
                     taken.add(name)
                 case ast.alias(name=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                     taken.add(name)
-    names = [name for name in wanted if name]
-    return next(name for name in [*names, *(f"_{name}" for name in names)] if name not in file.facts["bound names"])
+    return file.facts["bound names"]
+
+
+def _names_in(file: File, place: cst.CSTNode) -> set[str]:
+    """Every word of the outermost function around a place: a name that it reads must not become a local one."""
+    return set(re.findall(r"\w+", file.source(_outermost(file, place) or file.module)))
 
 
 def _sites(file: File) -> list[int]:
@@ -70,26 +91,61 @@ def _sites(file: File) -> list[int]:
     return file.facts["sites"]
 
 
-def _first_in_only_function(file: File, node: cst.CSTNode) -> ast.stmt | None:
-    """The first statement that may need a device, if all that may are in the body of one outermost function."""
-    row = file.line(node)
-    sites = _sites(file)
-    for function in _outermost(file.ast.body):
-        first, last = function.body[0].lineno, function.end_lineno or 0
-        if first <= row <= last and all(first <= site <= last for site in sites):
-            for statement in function.body:
-                if any(statement.lineno <= site <= (statement.end_lineno or 0) for site in sites):
-                    alone = not file.text[file.lines[statement.lineno - 1] :][: statement.col_offset].strip()
-                    return statement if statement.lineno <= row and alone else None
-    return None
+def _place_in_function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The first statement of a function that needs a device, in the guard that all those that do stand under.
+
+    None where the module is the better place: in programs and tests of several functions, and where code outside of
+    functions needs a device as well. What a library asks of a driver when it is imported is asked in every process.
+    """
+    function = _outermost(file, node)
+    if function is None or not isinstance(function.body, cst.IndentedBlock):
+        return None
+    block, sites = function.body, _within(file, function.body, _sites(file))
+    if len(sites) < len(_sites(file)) and not _is_library(file):
+        return None
+    while True:
+        first = next((one for one in block.body if _within(file, one, sites)), None)
+        if first is None or file.line(first) > file.line(node) or file.indent(first).strip():
+            return None
+        if not (
+            isinstance(first, cst.If) and isinstance(first.body, cst.IndentedBlock) and file.inside(node, first.body)
+        ):
+            return first
+        inner = _within(file, first.body, sites)
+        header = range(file.line(first), file.line(first.body.body[0]))
+        if not implies(file, first.test) or any(site not in header and site not in inner for site in sites):
+            return first
+        block, sites = first.body, inner
 
 
-def _outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for statement in body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield statement
-        elif isinstance(statement, ast.ClassDef):
-            yield from _outermost(statement.body)
+def _within(file: File, node: cst.CSTNode, sites: list[int]) -> list[int]:
+    """Those of the lines that a node covers."""
+    start, end = (
+        file.span(node.body[0])[0] if isinstance(node, cst.IndentedBlock) else file.span(node)[0],
+        file.span(node)[1],
+    )
+    return [site for site in sites if file.line_at(start) <= site <= file.line_at(max(start, end - 1))]
+
+
+def _outermost(file: File, node: cst.CSTNode) -> cst.FunctionDef | None:
+    """The outermost function in whose body a node stands."""
+    function = outer = file.function(node)
+    while outer is not None:
+        function, outer = outer, file.function(outer)
+    return function
+
+
+def _is_library(file: File) -> bool:
+    """Whether a file is there to be imported, and only its functions need a device."""
+    if "library" not in file.facts:
+        functions = [one for one in ast.walk(file.ast) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        bodies = [range(one.body[0].lineno, (one.end_lineno or 0) + 1) for one in functions]
+        file.facts["library"] = (
+            not PROGRAM.search(file.text)
+            and not TESTS.search(file.path.as_posix())
+            and all(any(site in body for body in bodies) for site in _sites(file))
+        )
+    return file.facts["library"]
 
 
 def _module_edits(file: File, text: str, imports: tuple[Edit, ...]) -> tuple[Edit, ...]:
