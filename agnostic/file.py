@@ -125,6 +125,10 @@ class File:
         """A line of the text, from 1."""
         return self._lines.line(row)
 
+    def offset(self, row: int, column: int) -> int:
+        """The offset of a place in `ast`, whose columns count bytes."""
+        return self.lines[row - 1] + len(self.text_of_line(row).encode()[:column].decode())
+
     def location(self, offset: int) -> tuple[int, int]:
         """Row and column of an offset, both from 1."""
         row = self.line_at(offset)

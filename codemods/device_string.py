@@ -26,6 +26,21 @@ A variable keeps being a string, and says what it is:
 + device = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
 ```
 
+In a project that has a name for the device, a variable that would only repeat it goes:
+
+settings: profile = "hf-tests"
+
+```diff
+  import torch
++ from transformers.testing_utils import torch_device
+  def test_sum():
+-     device = torch.device("cuda")
+-     x = torch.ones(2, device=device)
+-     assert x.to(device).sum() == 2
++     x = torch.ones(2, device=torch_device)
++     assert x.to(torch_device).sum() == 2
+```
+
 What only looks like a device stays: keys, names in somebody's registry, lists of several kinds of device, text.
 
 ```diff
@@ -47,14 +62,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from agnostic.file import File
-from agnostic.rule import Finding, rule
+from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.device import expression, project_device, type_expression
 from codemods.knowledge.guard import has_accelerator
 from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import OPEN
-from codemods.knowledge.profile import own_imports
+from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.scope import in_scope
-from codemods.knowledge.slots import only_places, slot_of
+from codemods.knowledge.slots import places, slot_of
 from codemods.knowledge.spell import root
 
 LITERAL = re.compile(r"cuda(?::(\d+))?")
@@ -71,6 +86,8 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     message = f'`"{value}"` is one kind of device; use the accelerator that is there'
     if slot.kind == "report":
         yield Finding(literal, message)
+    elif index in (None, "0") and (edits := _inlined(file, whole_device(file, literal) or literal)):
+        yield Finding(literal, message, edits, guess(file, file.profile.device) or first_index(file, index))
     elif slot.kind == "value":
         torch, edits = root(file, literal)
         unsafe = slot.unsure
@@ -82,7 +99,9 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             edits = (*edits, *known.edits)
             unsafe = unsafe or known.unsafe
         if known is not None and index in (None, "0"):
-            text = known.text if known.kind == "device" and only_places(file, literal, bool(unsafe)) else known.type
+            text = (
+                known.text if known.kind == "device" and places(file, literal, bool(unsafe)) is not None else known.type
+            )
         else:
             text = type_expression(file, literal, torch, index)
         if " if " in text and not isinstance(file.parent(literal), OPEN):
@@ -113,6 +132,24 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         if whole is not None and whole_text(file, whole):
             edits, unsafe = (*root(file, literal)[1], *own_imports(file, whole_text(file, whole))), slot.unsure
         yield Finding(literal, message, (*edits, edit), unsafe or first_index(file, index))
+
+
+def _inlined(file: File, value: cst.BaseExpression) -> tuple[Edit, ...]:
+    """Use the project's own name for the device in place of a variable that would only repeat it."""
+    own = project_device(file, value)
+    if own is None or not own.text.isidentifier():
+        return ()
+    line = file.statement(value)
+    match line, file.parent(line):
+        case (
+            cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(cst.Name(name) as variable)])]),
+            cst.IndentedBlock(body=[_, _, *_]),
+        ) if name != own.text and len(file.bindings(variable)) == 1:
+            uses = places(file, value, guess=False) or []
+            starts = [file.offset(use.lineno, use.col_offset) for use in uses]
+            edits = [Edit(at, at + len(name), own.text) for at in starts]
+            return (*own.edits, file.delete_statement(line), *edits) if edits else ()
+    return ()
 
 
 def imports_torch(file: File) -> bool:

@@ -33,6 +33,8 @@ TAKES_DEVICE = {
 }  # fmt: skip
 """Callables that take a device at the position where a literal stands."""
 METHODS = {"to", "to_empty", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "pin_memory"}
+PLACES = {"device", "device_map", "map_location"}
+"""Keywords that take a device, whether as a string or as a torch.device."""
 REGISTRY = {"accelerator", "choices", "device_types", "help", "key", "name", "title", "prefix", "extras", "metavar"}
 """Keywords under which a device's name is something else: a trainer's registry, a list of options, a text."""
 VENDORS = {
@@ -232,8 +234,8 @@ def _expected(file: File, node: cst.CSTNode) -> Slot:
     return Slot("value", "it must mean the device that is used here") if has_accelerator(file, node) else Slot("report")
 
 
-def only_places(file: File, value: cst.BaseExpression, guess: bool) -> bool:
-    """Whether a value is kept in a variable of a function that is only ever used to place something on a device.
+def places(file: File, value: cst.BaseExpression, guess: bool) -> list[ast.Name] | None:
+    """The uses of the variable of a function that a value is kept in, if all only place something on a device.
 
     As a guess, everything that it is handed to does so. The statements are those of the file, since a use need not
     be anywhere near the word CUDA.
@@ -242,9 +244,10 @@ def only_places(file: File, value: cst.BaseExpression, guess: bool) -> bool:
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]), cst.FunctionDef(body=body):
             nodes = [node for statement in file.suite(body) for node in ast.walk(statement)]
             uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
-            places = [one for node in nodes if isinstance(node, ast.Call) for one in _placed(node, guess)]
-            return all(use in places for use in uses if isinstance(use.ctx, ast.Load))
-    return False
+            placed = [one for node in nodes if isinstance(node, ast.Call) for one in _placed(node, guess)]
+            found = [use for use in uses if isinstance(use.ctx, ast.Load)]
+            return found if all(use in placed for use in found) else None
+    return None
 
 
 def _placed(call: ast.Call, guess: bool) -> list[ast.expr]:
@@ -252,4 +255,4 @@ def _placed(call: ast.Call, guess: bool) -> list[ast.expr]:
     if guess and not (isinstance(call.func, ast.Name) and call.func.id in ("str", "len", "print")):
         return [*call.args, *(word.value for word in call.keywords)]
     method = isinstance(call.func, ast.Attribute) and call.func.attr in METHODS
-    return [*call.args[:method], *(word.value for word in call.keywords if word.arg in ("device", "map_location"))]
+    return [*call.args[:method], *(word.value for word in call.keywords if word.arg in PLACES)]
