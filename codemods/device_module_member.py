@@ -30,8 +30,8 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
+from codemods.knowledge.device_module import module_of_device
 from codemods.knowledge.guard import asks_for_cuda
-from codemods.knowledge.hoist import device_at
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, use
 
@@ -60,8 +60,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     edits: tuple[Edit, ...] = ()
     unsafe = ""
     if member in MOVED and call is not None:
-        device = device_at(file, node)
-        text, imports = spell(file, "torch.get_device_module", node)
-        edits = (*imports, *device.edits, file.replace(node, f"{text}({device.text}).{member}"))
-        unsafe = device.unsafe or f"the module of some devices has no `{member}`"
+        module, imports, unsafe = module_of_device(file, node)
+        edits = (*imports, file.replace(node, f"{module}.{member}"))
+        unsafe = unsafe or f"the module of some devices has no `{member}`"
     yield Finding(node, message, edits, unsafe)

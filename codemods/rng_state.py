@@ -25,9 +25,8 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.hoist import device_at
+from codemods.knowledge.device_module import module_of_device
 from codemods.knowledge.portable import guarded
-from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, use
 
 SILENT = {"set_rng_state": "None", "set_rng_state_all": "None", "get_rng_state_all": "[]"}
@@ -41,12 +40,11 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
         return
     member = entry.name.rpartition(".")[2]
     call = call_of(file, node)
-    device = device_at(file, node)
-    text, imports = spell(file, "torch.get_device_module", node)
-    edits = (*imports, *device.edits, file.replace(node, f"{text}({device.text}).{member}"))
+    module, imports, unsafe = module_of_device(file, node)
+    edits = (*imports, file.replace(node, f"{module}.{member}"))
     together: tuple[cst.CSTNode, ...] = ()
     if call is not None and member in SILENT:
         guard, together = guarded(file, call, SILENT[member])
         edits += guard
-    unsafe = device.unsafe or f"the module of some devices has no `{member}`"
+    unsafe = unsafe or f"the module of some devices has no `{member}`"
     yield Finding(node, f"`{entry.name}` is CUDA only; go through the device's module", edits, unsafe, together)

@@ -1,4 +1,4 @@
-"""The module of the device, for functions that `torch.accelerator` has only in a later torch."""
+"""The module of the device, for functions that `torch.accelerator` has not, or only in a later torch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit
 from codemods.knowledge.api import Entry
+from codemods.knowledge.device import project_device
+from codemods.knowledge.scope import in_scope
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import use
 
@@ -17,6 +19,15 @@ NAME = "device_module"
 def too_new(file: File, entry: Entry) -> bool:
     """Whether the generic name for an API is newer than the oldest torch of the project."""
     return version(entry.since) > file.torch
+
+
+def module_of_device(file: File, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...], str]:
+    """(the expression for the module of the device in scope, or else of the accelerator, edits, why it is unsafe)."""
+    text, edits = spell(file, "torch.get_device_module", node)
+    device = in_scope(file, node) or project_device(file, node)
+    if device is None:
+        return f"{text}()", edits, ""
+    return f"{text}({device.text})", (*edits, *device.edits), device.unsafe
 
 
 def device_module(file: File, node: cst.Attribute | cst.Name) -> tuple[str, tuple[Edit, ...]]:
