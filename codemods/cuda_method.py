@@ -43,6 +43,7 @@ Fix safety: safe where the device is the accelerator itself. Unsafe where a devi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -87,8 +88,21 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         yield Finding(call, message, (*edits, file.replace(index, device.at(index.value.value))), device.unsafe)
     elif INDEX.search(name := file.source(index.value)):
         where = device.at(name)
-        if "gpu" in name and not is_not_none(file, index.value):
+        if "gpu" in name and _may_be_none(file, index.value):
             where = f"{device.text} if {name} is None else {where}"
         yield Finding(call, message, (*edits, file.replace(index, where)), device.unsafe or NUMBER)
     else:
         yield Finding(call, message, (file.replace(method, "to"),), "`.cuda(None)` moves and `.to(None)` does not")
+
+
+def _may_be_none(file: File, index: cst.BaseExpression) -> bool:
+    """Whether an index may be None, which stands for the current device.
+
+    An option is None without a default. Another variable is an index, unless a line says None or Optional of it.
+    """
+    if is_not_none(file, index):
+        return False
+    owner, _, name = file.source(index).rpartition(".")
+    if owner not in ("", "self"):
+        return not re.search(rf"[\"']--{name}[\"'][^)]*\bdefault[ \t]*=[ \t]*\d", file.text)
+    return bool(re.search(rf"\b{name}\b.*\b(None|Optional)\b|\bNone\b.*\b{name}\b", file.text))

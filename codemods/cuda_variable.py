@@ -18,7 +18,7 @@ settings: profile = "examples"
 +         options.update(accel_options)
 ```
 
-Where the answer stays CUDA's, so does the name.
+So does an attribute beside the options of a program, `args.cuda`. Where the answer stays CUDA's, so does the name.
 
 Fix safety: safe for variables of a function, in a project whose configuration names the profile. Unsafe for those of a
 module, which other files may import.
@@ -26,6 +26,7 @@ module, which other files may import.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -33,31 +34,29 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.availability import dependants
-from codemods.knowledge.guard import implies
-from codemods.knowledge.rename import PART, references, renamed
+from codemods.knowledge.guard import implies, set_to
+from codemods.knowledge.rename import PART, attributes, references, renamed
 
 
 @rule("AGN308", "cuda", "CUDA")
 def check(target: cst.AssignTarget, file: File) -> Iterator[Finding]:
-    variable = target.target
     word = file.profile.identifier
-    if not word or not isinstance(variable, cst.Name) or not PART.search(variable.value):
-        return
-    bindings = file.bindings(variable)
-    if not bindings or bindings[0].node is not file.parent(target):
-        return
-    together: list[cst.CSTNode] = []
-    for binding in bindings:
-        depends = _depends(file, binding.value) if binding.value is not None else ()
-        if not depends:
+    match target.target:
+        case cst.Name() as variable:
+            values = [binding.value for binding in file.bindings(variable)]
+            places, scope = references(file, variable), file.function(variable) or file.module
+        case cst.Attribute(value=cst.Name(), attr=variable) as attribute:
+            values, places, scope = set_to(file, attribute), attributes(file, attribute), file.module
+        case _:
             return
-        together += depends
+    if not word or not PART.search(variable.value) or not places or places[0] is not variable:
+        return
+    depends = [_depends(file, value) if value is not None else () for value in values]
     name = renamed(variable.value, word)
-    places = references(file, variable)
-    scope = file.function(variable) or file.module
-    if places and name not in file.source(scope):
+    if depends and all(depends) and not re.search(rf"\b{name}\b", file.source(scope)):
+        together = [node for nodes in depends for node in nodes]
         edits = tuple(file.replace(place, name) for place in places)
-        unsafe = "other files may import it" if scope is file.module else ""
+        unsafe = "other files may use it" if scope is file.module else ""
         if file.settings.profile == "auto":
             unsafe = unsafe or f"that the project says `{word}` is a guess"
         message = f"`{variable.value}` is named after CUDA and holds for any accelerator"

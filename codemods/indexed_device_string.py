@@ -17,6 +17,14 @@ The kind of device comes from the accelerator, the index stays:
 + e = torch.device(f"{device.type}:{rank}")
 ```
 
+In a choice that asks for the accelerator, no variable is made for it:
+
+```diff
+  import torch
+- place = torch.device("cuda:{}".format(rank) if torch.cuda.is_available() else "cpu")
++ place = torch.device(f"{torch.accelerator.current_accelerator().type}:{rank}" if torch.accelerator.is_available() else "cpu")
+```
+
 Fix safety: safe. Unsafe where the string is no argument of torch, or where a device in scope may be another one.
 """
 
@@ -33,6 +41,7 @@ from codemods.device_string import imports_torch
 from codemods.knowledge.device import Device, project_device
 from codemods.knowledge.guard import has_accelerator
 from codemods.knowledge.hoist import device_at
+from codemods.knowledge.scope import in_scope
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
 
@@ -77,10 +86,18 @@ def check(node: cst.FormattedString | cst.SimpleString, file: File) -> Iterator[
             if has_accelerator(file, whole)
             else "without an accelerator it raises here, not at the first use"
         )
+    elif _in_guarded_choice(file, whole) and in_scope(file, whole) is None and project_device(file, whole) is None:
+        torch, added = root(file, whole)
+        device, unsafe = Device(f"{torch}.accelerator.current_accelerator()", "device", "", added, torch), ""
     else:
         device = device_at(file, whole)
         unsafe = device.unsafe
     yield Finding(whole, message, (*device.edits, _edit(file, whole, index, device)), slot.unsure or unsafe)
+
+
+def _in_guarded_choice(file: File, node: cst.CSTNode) -> bool:
+    """Whether it is the accelerator's arm of a choice in one expression, which needs no variable in front of it."""
+    return any(isinstance(above, cst.IfExp) for above in file.ancestors(node)) and has_accelerator(file, node)
 
 
 def _around(file: File, literal: cst.SimpleString) -> tuple[cst.BaseExpression, cst.CSTNode | None] | None:

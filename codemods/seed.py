@@ -11,6 +11,8 @@
       torch.manual_seed(seed)
 -     if torch.cuda.is_available():
 -         torch.cuda.manual_seed_all(seed)
+-     if args.cuda:
+-         torch.cuda.manual_seed(seed)
       return seed
 ```
 
@@ -36,10 +38,9 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
+from codemods.knowledge.device_module import module_of_device
 from codemods.knowledge.guard import AVAILABLE
-from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import guarded
-from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, use
 
 REDUNDANT = "`torch.manual_seed` seeds every device already; this line is not needed"
@@ -51,7 +52,8 @@ def check(node: cst.If | cst.Attribute | cst.Name, file: File) -> Iterator[Findi
         seeds = list(_only_seeds(file, node))
         if seeds and all(_seeded(file, call, node) for call in seeds) and _may_go(file, node):
             file.claim(node)
-            for place in (node.test, *(call.func for call in seeds)):
+            asks = [node.test] if isinstance(node.test, cst.Call) else []
+            for place in (*asks, *(call.func for call in seeds)):
                 yield Finding(place, REDUNDANT, (file.delete_statement(node),))
         return
     entry = use(file, node)
@@ -66,18 +68,23 @@ def check(node: cst.If | cst.Attribute | cst.Name, file: File) -> Iterator[Findi
     if file.is_statement(call) and _seeded(file, call, line) and _may_go(file, line):
         yield Finding(node, REDUNDANT, (file.delete_statement(line),))
         return
-    device = device_at(file, node)
-    text, imports = spell(file, "torch.get_device_module", node)
-    edits = (*imports, *device.edits, file.replace(node, f"{text}({device.text}).{entry.name.rpartition('.')[2]}"))
-    unsafe = device.unsafe or f"the module of some devices has no `{entry.name.rpartition('.')[2]}`"
+    member = entry.name.rpartition(".")[2]
+    module, imports, unsafe = module_of_device(file, node)
+    unsafe = unsafe or f"the module of some devices has no `{member}`"
     guard, together = guarded(file, call, "None")
-    yield Finding(node, f"{message}; go through the device's module", (*edits, *guard), unsafe, together)
+    edits = (*imports, file.replace(node, f"{module}.{member}"), *guard)
+    yield Finding(node, f"{message}; go through the device's module", edits, unsafe, together)
 
 
 def _only_seeds(file: File, guard: cst.If) -> Iterator[cst.Call]:
-    """The seeding calls of `if torch.cuda.is_available():` if there is nothing else in it."""
-    if guard.orelse is not None or not isinstance(guard.test, cst.Call) or file.name(guard.test.func) not in AVAILABLE:
-        return
+    """The seeding calls of `if torch.cuda.is_available():` or `if args.cuda:` if there is nothing else in it."""
+    match guard.test:
+        case cst.Name() | cst.Attribute(value=cst.Name()) if guard.orelse is None:
+            pass
+        case cst.Call(func=func) if guard.orelse is None and file.name(func) in AVAILABLE:
+            pass
+        case _:
+            return
     calls = []
     for line in guard.body.body:
         match line:

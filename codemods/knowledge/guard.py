@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 
 import libcst as cst
 
@@ -59,16 +60,32 @@ def implies(file: File, test: cst.BaseExpression, truth: bool = True, asked: fro
         case cst.Name(name) if name in asked:
             return True  # as far as its other values say so
         case cst.Name(name):
-            values = [binding.value for binding in file.bindings(test)]
-            inner_asked = asked | {name}
-            return bool(values) and all(
-                value is not None and implies(file, value, truth, inner_asked) for value in values
-            )
+            return _all_imply(file, [binding.value for binding in file.bindings(test)], truth, asked | {name})
         case cst.Attribute(attr=cst.Name("is_cuda")):
             return truth
+        case cst.Attribute(value=cst.Name(), attr=cst.Name(attribute)) if attribute not in asked:
+            return _all_imply(file, set_to(file, test), truth, asked | {attribute})
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
             return _compares(file, left, operator, right, truth)
     return False
+
+
+def _all_imply(file: File, values: list[cst.BaseExpression | None], truth: bool, asked: frozenset[str]) -> bool:
+    """Whether there are values, and all are known and mean that there is an accelerator."""
+    return bool(values) and all(value is not None and implies(file, value, truth, asked) for value in values)
+
+
+def set_to(file: File, attribute: cst.Attribute) -> list[cst.BaseExpression | None]:
+    """What a file sets `args.cuda` to; nothing if it is the value of an option, too."""
+    if "attributes" not in file.facts:
+        found = file.facts["attributes"] = defaultdict(list)
+        for node in file.tree.nodes:
+            match node:
+                case cst.Assign(targets=[cst.AssignTarget(cst.Attribute() as target)], value=value):
+                    found[file.source(target)].append(value)
+    values = file.facts["attributes"].get(file.source(attribute), [])
+    option = rf"[\"'](--)?{attribute.attr.value}[\"']"
+    return [] if values and re.search(option, file.text) else values
 
 
 def _compares(

@@ -34,3 +34,9 @@ def references(file: File, variable: cst.Name) -> list[cst.Name]:
                     return []  # the name is part of what is shown
             found.append(node)
     return [] if BY_TEXT.search(file.text) else found
+
+
+def attributes(file: File, attribute: cst.Attribute) -> list[cst.Name]:
+    """Every place that sets or reads an attribute of a variable, which is known by that name."""
+    text = file.source(attribute)
+    return [node.attr for node in file.tree.nodes if isinstance(node, cst.Attribute) and file.source(node) == text]
