@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from agnostic.check import ENGINE_RULES
-from agnostic.rule import load
+from agnostic.rule import folder, load
 
 HUNDREDS = {
     "0": "Files and comments",
@@ -37,10 +37,21 @@ def rule_table() -> str:
     return "\n".join(lines)
 
 
+def profile_table() -> str:
+    """One row for each profile, with what its file says of it in the first line."""
+    lines = ["| profile | |", "|---|---|"]
+    for path in sorted((folder("codemods") / "profiles").glob("*.toml")):
+        about = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        lines.append(f"| `{path.stem}` | {about} |")
+    return "\n".join(lines)
+
+
 def filled(readme: str) -> str:
-    """A README with its generated part made anew."""
-    part = re.compile(r"(<!-- rules -->\n).*?(\n<!-- end of rules -->)", re.DOTALL)
-    return part.sub(lambda match: match[1] + rule_table() + match[2], readme)
+    """A README with its generated parts made anew."""
+    for name, table in (("rules", rule_table), ("profiles", profile_table)):
+        part = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end of {name} -->)", re.DOTALL)
+        readme = part.sub(lambda match, text=table(): match[1] + text + match[2], readme)
+    return readme
 
 
 def main() -> None:
