@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -49,8 +48,9 @@ def profile_table() -> str:
 def filled(readme: str) -> str:
     """A README with its generated parts made anew."""
     for name, table in (("rules", rule_table), ("profiles", profile_table)):
-        part = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end of {name} -->)", re.DOTALL)
-        readme = part.sub(lambda match, text=table(): match[1] + text + match[2], readme)
+        before, start, rest = readme.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"\n<!-- end of {name} -->")
+        readme = f"{before}{start}{table()}{end}{after}"
     return readme
 
 
