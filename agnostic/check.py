@@ -18,6 +18,8 @@ from agnostic.settle import Candidate, settle
 from agnostic.suppress import Suppression, suppressions
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from agnostic.file import File
 
 UNREADABLE, UNUSED, REFUSED, FAILED = "AGN000", "AGN001", "AGN002", "AGN003"
@@ -149,7 +151,8 @@ def check_text(
     for span, rule, finding in found:
         together = tuple(file.span(node) for node in finding.together)
         line = file.line_at(span[0])
-        candidate = Candidate(span, line, finding.edits, finding.unsafe, together, finding.blocks, alone=finding.alone)
+        row = _row(file, finding.node)
+        candidate = Candidate(span, row, finding.edits, finding.unsafe, together, finding.blocks, alone=finding.alone)
         candidate.key = (rule.code, finding.message, file.text_of_line(line).strip())
         if _is_silenced(rule.code, line, silenced):
             candidate.stays = "it is silenced by a comment"
@@ -165,6 +168,19 @@ def check_text(
     settle(candidates)
     diagnostics = [_diagnostic(file, rule, finding, candidate) for rule, finding, candidate in wanted]
     return diagnostics + _unused(path, silenced, settings), candidates
+
+
+def _row(file: File, node: cst.CSTNode) -> int:
+    """The line that a finding settles with: for a choice in one expression the first, however it is laid out."""
+    import libcst as cst
+
+    first = node
+    for above in file.ancestors(node):
+        if isinstance(above, cst.IfExp):
+            first = above
+        elif isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            break
+    return file.line(first)
 
 
 def _diagnostic(file: File, rule: Rule, finding: Finding, candidate: Candidate) -> Diagnostic:

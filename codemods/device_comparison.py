@@ -21,6 +21,15 @@ Where the branch is for CUDA only, it stays:
 !         return torch.cuda.CUDAGraph()
 ```
 
+So does one that says by its words that CUDA is needed:
+
+```diff
+  import torch
+  def offload(device):
+!     if device.type != "cuda":
+          raise RuntimeError("offloading needs CUDA")
+```
+
 A torch.device never equals a string, so that `x.device == "cuda"` is always false; that is reported and not repeated.
 
 Fix safety: unsafe. Other accelerators take the branch, too, which is the purpose, but what it does may be for CUDA.
@@ -28,6 +37,8 @@ Fix safety: unsafe. Other accelerators take the branch, too, which is the purpos
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -36,10 +47,15 @@ from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.availability import dependants
 from codemods.device_string import imports_torch
+from codemods.knowledge.guard import leaves
 from codemods.knowledge.slots import VENDORS
 
 UNSAFE = "other accelerators take this branch too"
 MESSAGE = "this asks for CUDA; ask whether the device is an accelerator, or for what the code needs"
+
+ERROR = re.compile(r"\braise\b.*\bCUDA\b", re.DOTALL)
+LIBRARY = re.compile(r"xformers|flash_?attn|bitsandbytes|\bapex\b|tensorrt", re.IGNORECASE)
+"""Libraries for CUDA, which a test asks for together with the device."""
 
 
 @rule("AGN303", "cuda")
@@ -91,10 +107,23 @@ def _comparison(
 
 
 def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subject: cst.BaseExpression) -> Finding:
-    if not _named_device(file, subject):
+    if not _named_device(file, subject) or _states_requirement(file, node):
         return Finding(node, MESSAGE)
     _, together = dependants(file, node)
     return Finding(node, MESSAGE, edits, UNSAFE, together)
+
+
+def _states_requirement(file: File, node: cst.BaseExpression) -> bool:
+    """Whether the words beside a test say that CUDA is needed: an error, or a library that has nothing else."""
+    for above in file.ancestors(node):
+        match above:
+            case cst.Decorator():
+                return LIBRARY.search(file.source(above)) is not None
+            case cst.If(body=body) if leaves(file, body):
+                return ERROR.search("".join(ast.unparse(one) for one in file.suite(body))) is not None
+            case cst.BaseCompoundStatement():
+                return False
+    return False
 
 
 def _named_device(file: File, subject: cst.BaseExpression) -> bool:

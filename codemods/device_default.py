@@ -65,8 +65,20 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         plain = not chosen or all(arg.keyword.value != "choices" and file.source(arg.value) == "str" for arg in call.args
                                   if arg.keyword is not None and arg.keyword.value in ("choices", "type"))  # fmt: skip
         yield Finding(literal, message, (*added, file.replace(literal, text)) if plain else (), UNSAFE)
+    elif _is_value(file, literal):
+        yield Finding(literal, message)
     else:
         yield Finding(literal, message, (*added, file.replace(literal, text)), UNSAFE)
+
+
+def _is_value(file: File, default: cst.BaseExpression) -> bool:
+    """Whether it is a field of something that is compared by its fields, as a key is."""
+    owner = next((above for above in file.ancestors(default) if isinstance(above, cst.ClassDef)), None)
+    if owner is None:
+        return False
+    bases = [file.source(base.value) for base in owner.bases]
+    decorators = [file.source(one.decorator) for one in owner.decorators]
+    return any(base.endswith("NamedTuple") for base in bases) or any("frozen=True" in one for one in decorators)
 
 
 def _parameter(file: File, parameter: cst.Param, text: str) -> tuple[Edit, ...]:
@@ -77,8 +89,9 @@ def _parameter(file: File, parameter: cst.Param, text: str) -> tuple[Edit, ...]:
     assert parameter.default is not None
     edits = [file.replace(parameter.default, "None")]
     annotation = parameter.annotation.annotation if parameter.annotation is not None else None
-    if annotation is not None and file.source(annotation) in ("str", "torch.device"):
-        edits.append(file.insert_after(annotation, " | None"))
+    if annotation is not None and not re.search(r"\bNone\b|\bOptional\b|\bAny\b", file.source(annotation)):
+        at = file.span(annotation)[1] - isinstance(annotation, cst.SimpleString)  # in front of the quote
+        edits.append(Edit(at, at, " | None"))
     suite = file.suite(function.body)
     if (
         suite

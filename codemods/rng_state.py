@@ -12,6 +12,7 @@ It is reached through the module of the device:
 + if torch.accelerator.is_available():
 +     torch.get_device_module(device).set_rng_state(state)
 + states = torch.get_device_module(device).get_rng_state_all() if torch.accelerator.is_available() else []
+! getter = torch.cuda.get_rng_state
 ```
 
 Fix safety: unsafe, because the module of a device need not have the function.
@@ -40,11 +41,15 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
         return
     member = entry.name.rpartition(".")[2]
     call = call_of(file, node)
+    message = f"`{entry.name}` is CUDA only; go through the device's module"
+    if call is None:  # what is handed on is looked up at once, and the module of the CPU need not have it
+        yield Finding(node, message)
+        return
     module, imports, unsafe = module_of_device(file, node)
     edits = (*imports, file.replace(node, f"{module}.{member}"))
     together: tuple[cst.CSTNode, ...] = ()
-    if call is not None and member in SILENT:
+    if member in SILENT:
         guard, together = guarded(file, call, SILENT[member])
         edits += guard
     unsafe = unsafe or f"the module of some devices has no `{member}`"
-    yield Finding(node, f"`{entry.name}` is CUDA only; go through the device's module", edits, unsafe, together)
+    yield Finding(node, message, edits, unsafe, together)

@@ -94,8 +94,8 @@ def _sites(file: File) -> list[int]:
 def _place_in_function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
     """The first statement of a function that needs a device, in the guard that all those that do stand under.
 
-    None where the module is the better place: in programs and tests of several functions, and where code outside of
-    functions needs a device as well. What a library asks of a driver when it is imported is asked in every process.
+    None where the module is the better place: outside of functions, and in programs and tests of several functions.
+    What a library asks of a driver when it is imported is asked in every process.
     """
     function = _outermost(file, node)
     if function is None or not isinstance(function.body, cst.IndentedBlock):
@@ -136,16 +136,8 @@ def _outermost(file: File, node: cst.CSTNode) -> cst.FunctionDef | None:
 
 
 def _is_library(file: File) -> bool:
-    """Whether a file is there to be imported, and only its functions need a device."""
-    if "library" not in file.facts:
-        functions = [one for one in ast.walk(file.ast) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        bodies = [range(one.body[0].lineno, (one.end_lineno or 0) + 1) for one in functions]
-        file.facts["library"] = (
-            not PROGRAM.search(file.text)
-            and not TESTS.search(file.path.as_posix())
-            and all(any(site in body for body in bodies) for site in _sites(file))
-        )
-    return file.facts["library"]
+    """Whether a file is there to be imported."""
+    return not PROGRAM.search(file.text) and not TESTS.search(file.path.as_posix())
 
 
 def _module_edits(file: File, text: str, imports: tuple[Edit, ...]) -> tuple[Edit, ...]:

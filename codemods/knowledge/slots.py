@@ -119,6 +119,8 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
         return Slot("device")
     if called == "torch.device":
         return Slot("device") if len(call.args) == 1 else Slot("type")
+    if keyword is not None and keyword.isupper():
+        return Slot("report")  # a variable of the environment, or a setting
     if keyword is not None and DEVICE_WORD.search(keyword):
         if keyword.endswith(("type", "name", "str", "string")):
             return Slot("type", "" if called.startswith("torch.") else _stranger(file, call))

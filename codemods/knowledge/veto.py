@@ -7,6 +7,7 @@ import re
 import libcst as cst
 
 from agnostic.file import File
+from codemods.knowledge.ladder import vendors
 
 SCRIPTED = {"torch.jit.script", "torch.jit.script_method", "torch.jit.export"}
 CUDA_CLASS = re.compile(
@@ -14,21 +15,32 @@ CUDA_CLASS = re.compile(
 )
 """Names of classes that are one implementation among others."""
 
+LIBRARY = "CUDAExecutionProvider"
+"""How ONNX Runtime is told to use CUDA."""
+
 
 def veto(file: File, node: cst.CSTNode) -> str:
     """Why nothing may be changed at a node; empty if it may.
 
     TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13). A class that is called CUDA is one
-    implementation among others. Fake tensors need no device, so that their literals mean what they say.
+    implementation among others. Fake tensors need no device, so that their literals mean what they say. What is left
+    for CUDA after the questions for other vendors is its own, and so is what a CUDA-only library is told.
     """
+    below = node
     for above in file.ancestors(node):
         match above:
+            case cst.If(test=test, orelse=cst.Else() as rest) | cst.IfExp(test=test, orelse=rest) if below is rest:
+                if others := vendors(file.source(test)) - {"cuda", "cpu"}:
+                    return f"what is left after asking for {' and '.join(sorted(others))} is for CUDA"
             case cst.FunctionDef(decorators=decorators) if any(_is_scripted(file, one) for one in decorators):
                 return "TorchScript has no `torch.accelerator`"
             case cst.ClassDef(name=cst.Name(name)) if CUDA_CLASS.fullmatch(name):
                 return f"`{name}` is the implementation for CUDA, by its name"
             case cst.With(items=items) if any("fake" in file.source(item).lower() for item in items):
                 return "fake tensors need no device of their kind"
+            case cst.FunctionDef() if LIBRARY in file.text and LIBRARY in file.source(above):
+                return f"`{LIBRARY}` beside it means CUDA"
+        below = above
     return ""
 
 
