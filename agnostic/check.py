@@ -165,7 +165,7 @@ def check_text(
                 candidate.stays = f"unsafe: {finding.unsafe}"
         candidates.append(candidate)
     settle(candidates)
-    diagnostics = []
+    diagnostics: list[Diagnostic] = []
     for rule, finding, candidate in wanted:
         if not candidate.is_moot:
             candidate.place = len(diagnostics)

@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from agnostic.file import File
 from agnostic.rule import Span
 
-SAYS = re.compile(r"(?:.*_)?(?:print|echo|warn|warning|info|debug|error|critical|exception|log|skip|skipTest|exit)(?:_.*)?")
+SAYS = re.compile(
+    r"(?:.*_)?(?:print|echo|warn|warning|info|debug|error|critical|exception|log|skip|skipTest|exit)(?:_.*)?"
+)
 """Functions that are told what to say to a person, by their own names."""
 SKIPS = re.compile(r"(?:skipif|skipIf|skipUnless)")
-MATCHED = re.compile(r"(?:raises|warns|match|search|compile|sub|assert\w*(?:Regexp?|In|Equals?|Logs)|startswith|endswith)")
+MATCHED = re.compile(
+    r"(?:raises|warns|match|search|compile|sub|assert\w*(?:Regexp?|In|Equals?|Logs)|startswith|endswith)"
+)
 """Functions that compare texts with others."""
-PIECE = re.compile(r"(?P<prefix>[a-zA-Z]*)(?P<quote>'''|\"\"\"|'|\")(?P<said>(?:\\.|(?!(?P=quote)).)*)(?P=quote)", re.DOTALL)
+PIECE = re.compile(
+    r"(?P<prefix>[a-zA-Z]*)(?P<quote>'''|\"\"\"|'|\")(?P<said>(?:\\.|(?!(?P=quote)).)*)(?P=quote)", re.DOTALL
+)
 BRACES = re.compile(r"\{[^{}]*\}")
 PRAGMA = re.compile(r"#\s*(?:type:|noqa|pylint:|pragma|fmt:|isort:|mypy:|ruff:|flake8|agnostic:|!|-\*-|%%)")
 
@@ -93,6 +99,8 @@ def _set(file: File) -> dict[str, list[ast.Assign]]:
 
 def _texts(file: File, values: list[ast.expr], code: tuple[Span, ...]) -> Iterator[Prose]:
     for value in values:
+        if "cuda" not in file.text[slice(*span(file, value))].lower():
+            continue
         match value:
             case ast.BinOp(left=ast.Constant() | ast.JoinedStr() as left):  # `"..." % x`, `"..." + x`
                 value = left
@@ -153,14 +161,19 @@ def _comment(file: File, block: list[tokenize.TokenInfo], code: Span) -> Iterato
 
 def _heads(file: File) -> dict[int, Span]:
     """The statement that begins on a row; of a compound one only what stands above its body."""
-    heads = {}
+    heads: dict[int, Span] = {}
     for node in ast.walk(file.ast):
         if isinstance(node, ast.stmt):
-            first, last = span(file, node)
-            row = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+            start, end = _whole(file, node)
             body = getattr(node, "body", None)
-            heads.setdefault(row, (file.lines[row - 1], span(file, body[0])[0] if body else last))
+            heads.setdefault(file.line_at(start), (start, _whole(file, body[0])[0] if body else end))
     return heads
+
+
+def _whole(file: File, statement: ast.stmt) -> Span:
+    """Where a statement stands with its decorators."""
+    first = next(iter(getattr(statement, "decorator_list", ())), statement)
+    return span(file, first)[0], span(file, statement)[1]
 
 
 def matched(file: File) -> set[str]:

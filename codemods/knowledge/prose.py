@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 ITSELF = re.compile(
     r"\b(versions?|drivers?|toolkits?|kernels?|graphs?|nvcc|nvidia|cudnn|cublas\w*|cufft|cusparse|nccl|nvml|nvtx|nvrtc"
-    r"|triton|ptx|sm_?\d+|capabilit\w+|compute|architectures?|arch|compil\w+|build|built|install\w*|librar\w+|runtime"
+    r"|apex|cupy|cutlass|dali|flash\w*|tensorrt|xformers|triton|ptx|sm_?\d+|capabilit\w+|compute|architectures?|arch|compil\w+|build|built|install\w*|librar\w+|runtime"
     r"|extensions?|out of memory|oom|fork\w*|driver|ipc|bindings?|alias|legacy|backwards?.compat\w*"
     r"|rocm|hip|amd|intel|xpu|mps|npu|hpu|mlu|musa|tpu|xla|metal|macos|gaudi|ascend|habana|neuron|vulkan|opencl|sycl"
     r"|https?://\S*cuda\S*)\b|cuda[ -]?\d|\bcuda[/|]|/cuda\b|non-cuda|cuda-like",
@@ -57,7 +57,7 @@ DETERMINERS = {
 WANTED = {
     "need", "needs", "needed", "needing", "require", "requires", "required", "requiring", "without", "with", "w/o",
     "have", "has", "having", "use", "uses", "used", "using", "want", "wants", "expects", "expect", "detected", "found",
-    "lacks", "supports", "want",
+    "lacks", "supports",
 }  # fmt: skip
 """Words behind which any accelerator is meant."""
 TOWARDS = {"to", "onto", "into", "from", "on", "off", "via", "for", "enable", "enables", "disable", "disables"}
@@ -109,7 +109,7 @@ def _reworded(text: str, found: re.Match[str], noun: str) -> Words | None:
         name = f"{_article(noun)} {name}"
     else:
         state = STATE.match(text, end)
-        article = _before(text, word, end, state, is_device=device is not None)
+        article = _before(text, before, word, end, state, is_device=device is not None)
         if article is None:
             return None
         if article == "no" and state is not None:
@@ -120,7 +120,7 @@ def _reworded(text: str, found: re.Match[str], noun: str) -> Words | None:
             name = f"{_article(noun) if article == 'a' else article} {name}"
     if (text[: found.start()] + text[found.end() :]).isupper():
         name = name.upper()
-    elif text[start].isupper() and not text[:start].strip() or re.search(r"[.!?]\s+$", text[:start]):
+    elif (text[start].isupper() and not text[:start].strip()) or re.search(r"[.!?]\s+$", text[:start]):
         name = name[0].upper() + name[1:]
     return Words(start, end, name)
 
@@ -129,24 +129,25 @@ def _article(noun: str) -> str:
     return "an" if noun[0].lower() in "aeio" else "a"
 
 
-def _before(text: str, word: str, end: int, state: re.Match[str] | None, is_device: bool) -> str | None:
+def _before(text: str, before: str, word: str, end: int, state: re.Match[str] | None, is_device: bool) -> str | None:
     """The article that the noun takes: `a`, `the`, `no` for what is not there, none; None if that cannot be said."""
-    starts = not word
-    if NOUN.match(text, end) or re.match(r"\s+[\0%{]", text[end:]) and is_device:
+    starts = not before or before[-1] in ".,;:!?-*)]"
+    if NOUN.match(text, end) or (re.match(r"\s+[\0%{]", text[end:]) and is_device):
         return ""
+    follows = state or END.match(text, end) or GOES_ON.match(text, end)
     if word in DETERMINERS or word.isdigit():
-        return "" if is_device or word in ("no", "any") else None
+        return "" if is_device or (follows and word in ("no", "any")) else None
     if state is not None and (starts or word in CLAUSE):
         if state["be"]:
             missing = (state["no"] or "n't" in state["be"]) and state["state"].lower() in MISSING
             return "no" if missing else "a"
         return ""
-    if not (state or END.match(text, end) or GOES_ON.match(text, end)):
+    if not follows:
         return None
     if word in WANTED:
         return "a"
     if word in TOWARDS:
         return "a" if ONLY.search(text) else "the"
-    if starts and END.match(text, end) or is_device:
+    if (starts and END.match(text, end)) or is_device:
         return ""
     return None
