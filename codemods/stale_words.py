@@ -53,7 +53,7 @@ GENERIC = re.compile(r"\baccelerator\.(?:is_available|device_count|current_accel
 UNSAFE = "it is prose: read it"
 
 
-@rule("AGN010", "cuda")
+@rule("AGN010", "cuda", "CUDA")
 def check(module: cst.Module, file: File) -> Iterator[Finding]:
     if not file.settings.comments:
         return

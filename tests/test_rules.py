@@ -27,8 +27,7 @@ BLOCK = re.compile(r"(?:^settings: (?P<settings>[^\n]*)\n+)?^```diff\n(?P<diff>.
 def blocks(text: str) -> Iterator[tuple[dict, list[tuple[str, str]]]]:
     """Each diff block as (settings, list of (mark, line))."""
     for block in BLOCK.finditer(text):
-        given = tomllib.loads((block["settings"] or "").replace("; ", "
-"))
+        given = tomllib.loads((block["settings"] or "").replace("; ", "\n"))
         settings = {key.replace("-", "_"): value for key, value in given.items()}
         yield settings, [(line[:1] or " ", line[2:]) for line in block["diff"].splitlines()]
 

@@ -25,6 +25,8 @@ PIECE = re.compile(
     r"(?P<prefix>[a-zA-Z]*)(?P<quote>'''|\"\"\"|'|\")(?P<said>(?:\\.|(?!(?P=quote)).)*)(?P=quote)", re.DOTALL
 )
 BRACES = re.compile(r"\{[^{}]*\}")
+LABEL = 3
+"""The lines of a comment that says what is done below; a longer one tells a story."""
 PRAGMA = re.compile(r"#\s*(?:type:|noqa|pylint:|pragma|fmt:|isort:|mypy:|ruff:|flake8|agnostic:|!|-\*-|%%)")
 
 
@@ -154,7 +156,7 @@ def comments(file: File) -> Iterator[Prose]:
 def _comment(file: File, block: list[tokenize.TokenInfo], code: Span) -> Iterator[Prose]:
     start = file.lines[block[0].start[0] - 1] + block[0].start[1]
     end = file.lines[block[-1].end[0] - 1] + block[-1].end[1]
-    if not any(PRAGMA.match(token.string) for token in block):
+    if len(block) <= LABEL and not any(PRAGMA.match(token.string) for token in block):
         says = re.sub(r"(?m)^[ \t]*#+", lambda found: " " * len(found[0]), file.text[start:end])
         yield Prose("comment", start, re.sub(r"\s", " ", says), (code,))
 
