@@ -1,7 +1,8 @@
 """A message or a comment that says CUDA, while the code beside it takes any accelerator.
 
 Looked for with `--comments` only. The words change together with the code that they are about: the condition whose
-message they are, the line that they stand on or above. Where the code stays, so do they.
+message they are, the line that they stand on or above. Where the code stays, so do they. A message beside a condition
+that was made generic before is found, too.
 
 settings: comments = true
 
@@ -21,7 +22,7 @@ settings: comments = true
           self.fail("no test yet")
 ```
 
-What is true of CUDA alone stays, and so does a text that is compared, or names the value of an option:
+What is true of CUDA alone stays, and so does a text that is compared, or lists device types:
 
 settings: comments = true
 
@@ -46,7 +47,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, Span, rule
-from codemods.knowledge.beside import Prose, comments, matched, messages
+from codemods.knowledge.beside import Prose, comments, compared, messages
 from codemods.knowledge.prose import rewordings
 
 GENERIC = re.compile(r"\baccelerator\.(?:is_available|device_count|current_accelerator)\(")
@@ -68,13 +69,13 @@ def check(module: cst.Module, file: File) -> Iterator[Finding]:
 
 def _findings(module: cst.Module, file: File, prose: Prose) -> Iterator[Finding]:
     text = " ".join(prose.says.lower().split())
-    if prose.kind == "message" and (text == "cuda" or any(one in text for one in matched(file) if "cuda" in one)):
+    if prose.kind == "message" and (text == "cuda" or any(phrase in text for phrase in compared(file))):
         return
     due = prose.kind == "message" and any(GENERIC.search(file.text, *code) for code in prose.code)
     for words in rewordings(prose.says, file.profile.word or "accelerator"):
         start, end = prose.start + words.start, prose.start + words.end
         old = file.text[start:end]
         if old == prose.says[words.start : words.end]:
-            message = f"this {prose.kind} says `{old}`, and the code beside it takes any accelerator"
+            message = f"this {prose.kind} says `{old}`, which is stale beside code for any accelerator"
             edits = (Edit(start, end, words.text),)
             yield Finding(module, message, edits, UNSAFE, place=(start, end), follows=prose.code, due=due)

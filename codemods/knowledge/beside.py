@@ -17,10 +17,11 @@ SAYS = re.compile(
 )
 """Functions that are told what to say to a person, by their own names."""
 SKIPS = re.compile(r"(?:skipif|skipIf|skipUnless)")
-MATCHED = re.compile(
+COMPARES = re.compile(
     r"(?:raises|warns|match|search|compile|sub|assert\w*(?:Regexp?|In|Equals?|Logs)|startswith|endswith)"
 )
 """Functions that compare texts with others."""
+PHRASE = re.compile(r"cuda\s|\scuda", re.IGNORECASE)
 PIECE = re.compile(
     r"(?P<prefix>[a-zA-Z]*)(?P<quote>'''|\"\"\"|'|\")(?P<said>(?:\\.|(?!(?P=quote)).)*)(?P=quote)", re.DOTALL
 )
@@ -178,20 +179,26 @@ def _whole(file: File, statement: ast.stmt) -> Span:
     return span(file, first)[0], span(file, statement)[1]
 
 
-def matched(file: File) -> set[str]:
-    """The texts that are compared with others, in lower case."""
-    found = set()
-    for node in ast.walk(file.ast):
-        match node:
-            case ast.Compare(left=left, comparators=others):
-                values = [left, *others]
-            case ast.Call(func=func, args=args, keywords=keywords):
-                values = [one.value for one in keywords if one.arg in ("match", "pattern", "msg_re")]
-                values += args if MATCHED.fullmatch(_last(func)) else []
-            case _:
-                continue
-        found |= {one.value.lower() for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)}
-    return found
+def compared(file: File) -> set[str]:
+    """The phrases about CUDA that are compared with other texts, in lower case."""
+    if "compared" not in file.facts:
+        file.facts["compared"] = {
+            one.value.lower()
+            for node in ast.walk(file.ast)
+            for one in _compared(node)
+            if isinstance(one, ast.Constant) and isinstance(one.value, str) and PHRASE.search(one.value)
+        }
+    return file.facts["compared"]
+
+
+def _compared(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.Call(func=func, args=args, keywords=keywords):
+            patterns = [one.value for one in keywords if one.arg == "match"]
+            return [*patterns, *args] if COMPARES.fullmatch(_last(func)) else patterns
+    return []
 
 
 def span(file: File, node: ast.expr | ast.stmt) -> Span:
