@@ -51,6 +51,7 @@ LEFT = [
     "moves to cuda:0",
     "non-CUDA devices",
     "ONNX CUDA",
+    "slower, a bug of cuda streams",
     "is implemented for CUDA",
     "if the device is set to cuda",
     "shake out any CUDA errors",
