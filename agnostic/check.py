@@ -138,7 +138,7 @@ def check_text(
     ruleset = load()
     try:
         file = File(text, path, ruleset, settings, whole)
-        found = [(file.span(finding.node), rule, finding) for rule, finding in _walk(file, ruleset)]
+        found = [(finding.place or file.span(finding.node), rule, finding) for rule, finding in _walk(file, ruleset)]
         if consulted is not None:
             consulted |= file.consulted
     except (Unreadable, RecursionError) as error:
@@ -149,24 +149,30 @@ def check_text(
     candidates: list[Candidate] = []
     wanted: list[tuple[Rule, Finding, Candidate]] = []
     for span, rule, finding in found:
-        together = tuple(file.span(node) for node in finding.together)
+        together = (*finding.follows, *(file.span(node) for node in finding.together))
         line = file.line_at(span[0])
-        row = _row(file, finding.node)
-        candidate = Candidate(span, row, finding.edits, finding.unsafe, together, finding.blocks, alone=finding.alone)
+        row = line if finding.place else _row(file, finding.node)
+        follows = bool(finding.follows)
+        blocks, alone = finding.blocks and not follows, finding.alone or follows
+        candidate = Candidate(span, row, finding.edits, finding.unsafe, together, blocks, alone=alone)
+        candidate.follows, candidate.due = follows, finding.due
         candidate.key = (rule.code, finding.message, file.text_of_line(line).strip())
         if _is_silenced(rule.code, line, silenced):
             candidate.stays = "it is silenced by a comment"
         elif not settings.looks_for(rule.code, path):
             candidate.stays = "its rule is not selected"
         else:
-            candidate.place = len(wanted)
             wanted.append((rule, finding, candidate))
             candidate.stays = refused.get(candidate.key, "") or ruleset.veto(file, finding.node)
             if finding.unsafe and not unsafe:
                 candidate.stays = f"unsafe: {finding.unsafe}"
         candidates.append(candidate)
     settle(candidates)
-    diagnostics = [_diagnostic(file, rule, finding, candidate) for rule, finding, candidate in wanted]
+    diagnostics: list[Diagnostic] = []
+    for rule, finding, candidate in wanted:
+        if not candidate.is_moot:
+            candidate.place = len(diagnostics)
+            diagnostics.append(_diagnostic(file, rule, finding, candidate))
     return diagnostics + _unused(path, silenced, settings), candidates
 
 

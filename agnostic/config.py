@@ -30,6 +30,7 @@ class Settings:
     target: str = ""
     profile: str = "auto"
     assume_accelerator: bool = False
+    comments: bool = False
     baseline: str = ""
     ignore_comments: tuple[str, ...] = ()
     root: Path = field(default_factory=Path.cwd)

@@ -23,6 +23,7 @@ OPTIONS = [
     click.option("--target-torch", metavar="VERSION", help="Oldest torch to support, for example 2.10."),
     click.option("--profile", metavar="NAME", help="House style of the project, or `auto`."),
     click.option("--assume-accelerator/--no-assume-accelerator", default=None, help="No need to run without one."),
+    click.option("--comments/--no-comments", default=None, help="Comments and messages next to a fix too; unsafe."),
     click.option("--config", type=click.Path(path_type=Path), help="A TOML file instead of pyproject.toml."),
     click.option("--jobs", type=click.IntRange(1), help="Processes to use; default: one per processor."),
 ]
@@ -62,7 +63,7 @@ def settings_for(start: Path, select: str | None, ignore: str | None, **given: A
     Raises ConfigError for rules that do not exist.
     """
     codes = {"select": _codes(select), "ignore": _codes(ignore)}
-    options = ("target_torch", "profile", "assume_accelerator", "exclude")
+    options = ("target_torch", "profile", "assume_accelerator", "comments", "exclude")
     settings = config.load(start, given.get("config"), **codes, **{name: given.get(name) for name in options})
     _refuse_unknown(settings)
     config.version(settings.target_torch if settings.target_torch != "auto" else config.DEFAULT_TARGET_TORCH)

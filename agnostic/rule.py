@@ -48,6 +48,12 @@ class Finding:
     """The edits may be made while other findings on the line stay, as in a list of imports."""
     blocks: bool = True
     """False if what is reported is harmless elsewhere, so that a fix around it may go ahead."""
+    place: Span | None = None
+    """Where it stands, if that is no node: a comment, or text that the mask may hide."""
+    follows: tuple[Span, ...] = ()
+    """It is a finding only where something in these stretches of text is fixed, and nothing is left there."""
+    due: bool = False
+    """Something was fixed there before, so that nothing need be fixed now."""
 
 
 @dataclass(frozen=True)

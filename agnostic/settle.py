@@ -24,6 +24,10 @@ class Candidate:
     place: int | None = None
     """Its place among the diagnostics; None for what is silenced."""
     alone: bool = False
+    follows: bool = False
+    """It needs a partner, nothing needs it, and it is worth no word where it cannot be fixed."""
+    due: bool = False
+    """It needs no partner, since what it follows was fixed before."""
     stays: str = ""
     """Why it is not fixed; empty if it may be."""
     partners: set[int] = field(default_factory=set)
@@ -36,6 +40,11 @@ class Candidate:
         """Whether there is something to apply."""
         return bool(self.edits) and not self.stays
 
+    @property
+    def is_moot(self) -> bool:
+        """Whether it follows others and does not go ahead with them, so that it is worth no word."""
+        return self.follows and not self.is_open
+
 
 def settle(candidates: Sequence[Candidate]) -> None:
     """Fill in `partners`, `stays` and `unsafe` of candidates that are sorted by their place."""
@@ -43,8 +52,10 @@ def settle(candidates: Sequence[Candidate]) -> None:
     for number, candidate in enumerate(candidates):
         for start, end in candidate.together:
             for other in range(bisect.bisect_left(starts, start), bisect.bisect_right(starts, end)):
-                if other != number and candidates[other].span[1] <= end and candidates[other].blocks:
+                if other != number and candidates[other].span[1] <= end and _is_partner(candidate, candidates[other]):
                     candidate.partners.add(other)
+        if candidate.follows and not (candidate.partners or candidate.due or candidate.stays):
+            candidate.stays = "nothing next to it is fixed"
     by_line: dict[int, set[int]] = {}
     for number, candidate in enumerate(candidates):
         if candidate.blocks and not candidate.alone:
@@ -56,6 +67,11 @@ def settle(candidates: Sequence[Candidate]) -> None:
         for number in stuck:
             candidates[number].stays = "its edits and those it goes together with change the same text"
         _spread(candidates)
+
+
+def _is_partner(candidate: Candidate, other: Candidate) -> bool:
+    """Whether a candidate goes together with another in its stretch of text; one that follows does with every fix."""
+    return not other.follows and (other.blocks or (candidate.follows and bool(other.edits)))
 
 
 def _spread(candidates: Sequence[Candidate]) -> None:

@@ -51,6 +51,17 @@ def test_fix_prints_the_diff_and_changes_nothing(project: Path) -> None:
     assert (project / "train.py").read_bytes() == CALL
 
 
+def test_prose_is_looked_at_when_asked(project: Path) -> None:
+    prose = b"import torch\nn = torch.cuda.device_count()  # of CUDA devices\n"
+    (project / "prose.py").write_bytes(prose)
+    assert run("check", "prose.py", "--output-format", "concise", cwd=project).stdout.count("\n") == 1
+    listed = run("check", "--comments", "prose.py", "--output-format", "concise", cwd=project).stdout
+    assert "prose.py:2:37: AGN010 [unsafe] this comment says `CUDA devices`" in listed
+    run("fix", "--comments", "--apply", "--unsafe-fixes", "prose.py", cwd=project)
+    fixed = b"import torch\nn = torch.accelerator.device_count()  # of accelerators\n"
+    assert (project / "prose.py").read_bytes() == fixed
+
+
 def test_fix_applied_leaves_nothing_to_fix(project: Path) -> None:
     done = run("fix", "--apply", "--unsafe-fixes", cwd=project)
     assert (done.returncode, done.stdout) == (0, "")

@@ -35,6 +35,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         target = "neuron"
         profile = "generic"
         assume-accelerator = true
+        comments = true
         baseline = "baseline.json"
         ignore-comments = ["allow-cuda"]
     """
@@ -49,6 +50,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         target="neuron",
         profile="generic",
         assume_accelerator=True,
+        comments=True,
         baseline="baseline.json",
         ignore_comments=("allow-cuda",),
         root=tmp_path,

@@ -13,7 +13,7 @@ from agnostic.check import check_text
 from agnostic.config import Settings
 from agnostic.mask import Lines, mask, triggers
 
-SETTINGS = Settings(root=Path("/nowhere"), profile="generic")
+SETTINGS = Settings(root=Path("/nowhere"), profile="generic", comments=True)
 
 ALIASES = {
     "import": "import torch.cuda as c\nx = 1\nc.synchronize()\n",

@@ -77,6 +77,18 @@ def test_the_series_applies_and_ends_where_fix_ends(project, run, tmp_path, spli
     assert tree(clone.folder) == fixed(run, project, tmp_path / "fixed", *more)
 
 
+def test_prose_is_reworded_in_the_commit_of_its_code(project, run, tmp_path) -> None:
+    project.write("pyproject.toml", "[tool.torch-agnostic]\nassume-accelerator = true\ncomments = true\n")
+    project.write("pack/train.py", "import torch\n\ntorch.cuda.synchronize()  # wait for CUDA\n")
+    project.commit("Ask for prose, too")
+    patches = series(run, project.folder, tmp_path / "out", "--unsafe-fixes")
+    clone = apply(project, patches, tmp_path / "clone")
+    assert tree(clone.folder) == fixed(run, project, tmp_path / "fixed", "--unsafe-fixes")
+    first = patches[0].read_text()
+    assert "\n-torch.cuda.synchronize()  # wait for CUDA\n" in first
+    assert "\n+torch.accelerator.synchronize()  # wait for the accelerator\n" in first
+
+
 def test_each_commit_compiles_and_holds_one_change(project, run, tmp_path) -> None:
     clone = apply(project, series(run, project.folder, tmp_path / "out", "--split", "rule"), tmp_path / "clone")
     commits = clone.git("rev-list", "--reverse", "origin/main..HEAD").split()

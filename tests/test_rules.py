@@ -1,7 +1,7 @@
 """Every diff block of a rule, in its docstring or in tests/cases/<rule>.md, is a test.
 
 ` ` a line that stays, `-` before, `+` after, `!` reported and left. A block in a case file may follow a line
-`settings: key = value` that holds for it.
+`settings: key = value; key = value` that holds for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ BLOCK = re.compile(r"(?:^settings: (?P<settings>[^\n]*)\n+)?^```diff\n(?P<diff>.
 def blocks(text: str) -> Iterator[tuple[dict, list[tuple[str, str]]]]:
     """Each diff block as (settings, list of (mark, line))."""
     for block in BLOCK.finditer(text):
-        settings = {key.replace("-", "_"): value for key, value in tomllib.loads(block["settings"] or "").items()}
+        given = tomllib.loads((block["settings"] or "").replace("; ", "\n"))
+        settings = {key.replace("-", "_"): value for key, value in given.items()}
         yield settings, [(line[:1] or " ", line[2:]) for line in block["diff"].splitlines()]
 
 
@@ -73,6 +74,6 @@ def test_every_rule_shows_a_finding_and_what_is_none(rule) -> None:
 def test_masked_and_whole_text_give_the_same_findings() -> None:
     for settings, lines in (param.values for param in cases()):
         text = join(lines, " -!")
-        given = Settings(root=Path("/nowhere"), profile="generic")
+        given = Settings(root=Path("/nowhere"), profile="generic", comments=True)
         masked, whole = (check_text(Path("example.py"), text, given, whole=choice)[0] for choice in (False, True))
         assert masked == whole, settings

@@ -70,8 +70,9 @@ class Splitter:
                     root[find(partner)] = find(number)
         last: dict[int, Unit] = {}
         for number in fixes:
-            unit = self.of_fix(candidates[number])
-            last[find(number)] = max(unit, last.get(find(number), unit))
+            if not (candidates[number].follows and candidates[number].partners):
+                unit = self.of_fix(candidates[number])
+                last[find(number)] = max(unit, last.get(find(number), unit))
         return {number: last[find(number)] for number in fixes}
 
     def up_to(self, unit: Unit) -> Chooser:

@@ -46,6 +46,8 @@ class Profile:
     """The expression for the current device, with its index, where a device is wanted."""
     backend: str = ""
     """The expression for the backend of a process group."""
+    word: str = ""
+    """What the project's prose calls an accelerator, such as `GPU`."""
     assume_accelerator: bool = False
     """The project needs no guard for machines without an accelerator."""
     identifier: str = ""
