@@ -114,13 +114,19 @@ def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subj
 
 
 def _states_requirement(file: File, node: cst.BaseExpression) -> bool:
-    """Whether the words beside a test say that CUDA is needed: an error, or a library that has nothing else."""
+    """Whether the words beside a test say that CUDA is needed: a library that has nothing else, or an error.
+
+    An error is about the calls that follow it, if there are any; then they decide.
+    """
     for above in file.ancestors(node):
         match above:
             case cst.Decorator():
                 return LIBRARY.search(file.source(above)) is not None
             case cst.If(body=body) if leaves(file, body):
-                return ERROR.search("".join(ast.unparse(one) for one in file.suite(body))) is not None
+                block = file.parent(above)
+                rest = file.text[file.span(above)[1] : file.span(block)[1]] if block is not None else ""
+                says = ERROR.search("".join(ast.unparse(one) for one in file.suite(body)))
+                return says is not None and "cuda" not in rest
             case cst.BaseCompoundStatement():
                 return False
     return False

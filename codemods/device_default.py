@@ -89,7 +89,7 @@ def _parameter(file: File, parameter: cst.Param, text: str) -> tuple[Edit, ...]:
     assert parameter.default is not None
     edits = [file.replace(parameter.default, "None")]
     annotation = parameter.annotation.annotation if parameter.annotation is not None else None
-    if annotation is not None and not re.search(r"\bNone\b|\bOptional\b|\bAny\b", file.source(annotation)):
+    if annotation is not None and re.fullmatch(r"[\"']?(str|torch\.device)[\"']?", file.source(annotation)):
         at = file.span(annotation)[1] - isinstance(annotation, cst.SimpleString)  # in front of the quote
         edits.append(Edit(at, at, " | None"))
     suite = file.suite(function.body)

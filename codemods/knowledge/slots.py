@@ -120,7 +120,7 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
     if called == "torch.device":
         return Slot("device") if len(call.args) == 1 else Slot("type")
     if keyword is not None and keyword.isupper():
-        return Slot("report")  # a variable of the environment, or a setting
+        return Slot("type", "it is a setting; what reads it may compare it with a literal")
     if keyword is not None and DEVICE_WORD.search(keyword):
         if keyword.endswith(("type", "name", "str", "string")):
             return Slot("type", "" if called.startswith("torch.") else _stranger(file, call))
