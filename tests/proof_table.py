@@ -14,8 +14,9 @@ from pathlib import Path
 from miniature import HERE, Project, projects, rewrite
 
 from agnostic.proof.agreement import Agreement, agreement
-from agnostic.proof.compare import compare, devices
+from agnostic.proof.compare import compare
 from agnostic.proof.program import Run
+from agnostic.proof.usage import devices
 
 README = HERE.parents[1] / "README.md"
 MARKS = re.compile(

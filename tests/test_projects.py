@@ -12,8 +12,9 @@ import pytest
 from miniature import HERE, Project, fix, has_recorder, projects, rewrite
 
 from agnostic.proof.agreement import agreement
-from agnostic.proof.compare import compare, devices
+from agnostic.proof.compare import compare
 from agnostic.proof.program import Run, prepare
+from agnostic.proof.usage import devices
 
 pytest.importorskip("torch", reason="the projects are PyTorch programs")
 REACHABLE = {"neuron", "tpu"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import click
 
@@ -15,13 +16,15 @@ import click
 def command(context: click.Context, device: str, nproc: int, program: tuple[str, ...]) -> None:
     """Run a program with the reference backend as its accelerator, under the name given by --on.
 
-    Its output and exit status are its own. Places where it still reaches for CUDA are listed at the end.
+    Its output and exit status are its own. At the end stderr lists the places where it still reaches for CUDA,
+    and says so if it ended well without ever having used the device; `verify` makes that a failure.
     """
     import tempfile
 
-    from agnostic.proof.agreement import touches_in
+    from agnostic.proof.agreement import touches_of
     from agnostic.proof.autoload import RECORD
-    from agnostic.proof.program import command_line, environment, prepare
+    from agnostic.proof.program import Run, command_line, environment, prepare, ranks_in
+    from agnostic.proof.usage import is_unused, why_unused
 
     prepare([device])
     with tempfile.TemporaryDirectory(prefix="torch-agnostic-") as folder:
@@ -30,7 +33,10 @@ def command(context: click.Context, device: str, nproc: int, program: tuple[str,
             result = subprocess.run(command_line(program, nproc), env=given)
         except (OSError, ValueError) as error:
             raise click.UsageError(str(error)) from None
-        touches = touches_in(folder)
-    for touch in touches:
+        status = "failed" if result.returncode else "ended"
+        run = Run(device, status, result.returncode, ranks=ranks_in(Path(folder)))
+    for touch in touches_of([run]):
         click.echo(f"torch-agnostic: reached for CUDA: {touch}", err=True)
+    if run.status == "ended" and is_unused(run):
+        click.echo(f"torch-agnostic: {why_unused(run)}", err=True)
     context.exit(result.returncode if result.returncode >= 0 else 128 - result.returncode)

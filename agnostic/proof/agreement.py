@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,26 +95,19 @@ def should_have_seen(what: str) -> str:
     return "cuda-only-api" if what.startswith("torch.cuda") else "device-string"
 
 
-def touches_in(folder: str) -> list[Touch]:
-    """The touches that the processes of a program wrote to `folder`."""
-    lines = [line for path in Path(folder).glob("*.jsonl") for line in path.read_text("utf-8").splitlines()]
-    return _touches(json.loads(line) for line in lines if line.endswith("}"))
-
-
-def _touches(events: Iterable[dict[str, Any]]) -> list[Touch]:
-    return sorted(
-        {Touch(e["file"], e["line"], e["end"], e["what"], e["fatal"]) for e in events if e["kind"] == "touch"}
-    )
+def touches_of(runs: Sequence[Run]) -> list[Touch]:
+    """What the program was seen to touch in any of the runs."""
+    events = [event for run in runs for event in run.events if event["kind"] == "touch"]
+    return sorted({Touch(e["file"], e["line"], e["end"], e["what"], e["fatal"]) for e in events})
 
 
 def agreement(runs: Sequence[Run]) -> Agreement:
     """Check the files that ran and compare."""
-    events = [event for run in runs for rank in run.ranks.values() for event in rank]
-    touches = _touches(events)
-    ran = {(event["file"], event["line"]) for event in events if event["kind"] == "line"}
+    touches = touches_of(runs)
+    ran = {(event["file"], event["line"]) for run in runs for event in run.events if event["kind"] == "line"}
     touched = {(touch.file, line) for touch in touches for line in range(touch.line, touch.end + 1)}
     files = sorted({file for file, _ in ran | touched})
-    findings = {file: _findings(Path(file)) for file in files}
+    findings = {file: findings_in(Path(file)) for file in files}
 
     def codes(touch: Touch) -> tuple[str, ...]:
         near = (one for one in findings[touch.file] if one.start.row <= touch.end and touch.line <= one.end.row)
@@ -135,6 +127,7 @@ def agreement(runs: Sequence[Run]) -> Agreement:
     return Agreement(found, tuple(sorted(unconfirmed)), confirmed)
 
 
-def _findings(path: Path) -> list[Diagnostic]:
+def findings_in(path: Path) -> list[Diagnostic]:
+    """What the linter reports in a file."""
     settings = settings_for(path, None, None)
     return check_bytes(path, path.read_bytes(), settings)

@@ -5,11 +5,12 @@ where on.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agnostic.proof.program import STANDING_IN, Run
+from agnostic.proof.program import Run
+from agnostic.proof.usage import is_unused, learned_elsewhere, why_unused
 
 RTOL = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 2e-2}
 """How far two runs may be apart by default, relative, by the lowest precision that either computed in.
@@ -56,12 +57,13 @@ class Verdict:
     left: str
     right: str
     outcome: str
-    """`same`, `within tolerance`, `different`, or `no comparison` if a program failed or nothing was
-    recorded.
+    """`same`, `within tolerance` or `different`; `never used` if the program did not use its device;
+    `no comparison` if it failed or nothing was recorded.
     """
     rtol: float
     parting: Parting | None = None
     reason: str = ""
+    """Why there is no comparison; what is to be remarked about one that there is."""
     counts: tuple[int, int, int] = (0, 0, 0)
     """Losses, optimizer steps and values read that were compared, over all ranks."""
     largest: float = 0.0
@@ -74,32 +76,34 @@ class Verdict:
     def __str__(self) -> str:
         pair = f"{self.left} and {self.right}"
         losses, steps, reads = self.counts
-        seen = f"{losses} losses, {steps} optimizer steps, {reads} values read"
+        seen = ", ".join(
+            f"{count} {one if count == 1 else several}"
+            for count, one, several in (
+                (losses, "loss", "losses"),
+                (steps, "optimizer step", "optimizer steps"),
+                (reads, "value read", "values read"),
+            )
+        )
+        remark = f"; {self.reason}" if self.reason else ""
         if self.outcome == "same":
-            return f"{pair}: same, bit for bit ({seen})"
+            return f"{pair}: same, bit for bit ({seen}){remark}"
         if self.outcome == "within tolerance":
             assert self.parting is not None
             since = f"bit for bit up to {self.parting}" if self.parting.order else f"from {self.parting} on"
             what = "losses" if losses else "values"
             largest = f"{what} differ by at most {self.largest:.2g}"
-            return f"{pair}: same within tolerance {self.rtol:g}, {since}; {largest} ({seen})"
+            return f"{pair}: same within tolerance {self.rtol:g}, {since}; {largest} ({seen}){remark}"
         if self.outcome == "different":
-            return f"{pair}: different" + (f", from {self.parting} on" if self.parting else f": {self.reason}")
-        return f"{pair}: no comparison: {self.reason}"
+            return f"{pair}: different" + (f", from {self.parting} on{remark}" if self.parting else f": {self.reason}")
+        return f"{pair}: {'no comparison: ' * (self.outcome == 'no comparison')}{self.reason}"
 
 
 def precision(*runs: Run) -> str:
     """The lowest precision that the runs computed in."""
     seen = set()
-    for event in _events(*runs):
+    for event in (event for run in runs for event in run.events):
         seen |= {event.get("dtype")} | set(event.get("dtypes", ()))
     return next((name for name in ("bfloat16", "float16") if name in seen), "float32")
-
-
-def _events(*runs: Run) -> Iterator[dict[str, Any]]:
-    for run in runs:
-        for events in run.ranks.values():
-            yield from events
 
 
 def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str, str] | None = None) -> Verdict:
@@ -112,22 +116,23 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
     def verdict(outcome: str, **more: Any) -> Verdict:
         return Verdict(*names, outcome, tolerance, **more)
 
-    for name, run in zip(names, (left, right), strict=True):
-        if run.status != "ended":
-            return verdict("no comparison", reason=f"on {name} the program {STATUS[run.status]}")
-    if not any(event["kind"] in ("loss", "step", "read") for event in _events(left, right)):
+    unfinished = [(name, run) for name, run in zip(names, (left, right), strict=True) if run.status != "ended"]
+    if unfinished:
+        reason = " and ".join(f"on {name} the program {STATUS[run.status]}" for name, run in unfinished)
+        return verdict("no comparison", reason=reason)
+    for run in (left, right):
+        if is_unused(run):
+            return verdict("never used", reason=why_unused(run))
+    ranks, others = _ranks(left), _ranks(right)
+    if not ranks and not others:
         return verdict("no comparison", reason="no loss was back-propagated and no value was read from a tensor")
-    for name, run in zip(names, (left, right), strict=True):
-        if is_idle(run):
-            where = f"it computed on {', '.join(devices(run))}"
-            return verdict("different", reason=f"on {name} nothing was done on the device; {where}")
-    if list(left.ranks) != list(right.ranks):
-        return verdict("different", reason=f"{len(left.ranks)} and {len(right.ranks)} processes recorded something")
-    trains = any(event["kind"] == "loss" for event in _events(left))
+    if ranks != others:
+        return verdict("different", reason=f"{len(ranks)} and {len(others)} processes recorded something")
+    trains = any(event["kind"] == "loss" for event in left.events)
     exact: list[Parting] = []
     apart: list[Parting] = []
     counts, largest = [0, 0, 0], 0.0
-    for rank in left.ranks:
+    for rank in ranks:
         for quantity in QUANTITIES + OF_ONE_DEVICE * (left.device == right.device):
             pair = series(left.ranks[rank], quantity), series(right.ranks[rank], quantity)
             number = _first_difference(*pair, 0.0)
@@ -148,27 +153,18 @@ def compare(left: Run, right: Run, rtol: float | None = None, labels: tuple[str,
         default=None,
     )
     outcome = "different" if apart else "within tolerance" if exact else "same"
-    return verdict(outcome, parting=first, counts=tuple(counts), largest=largest)
+    remark = "; ".join(filter(None, map(learned_elsewhere, (left, right))))
+    return verdict(outcome, reason=remark, parting=first, counts=tuple(counts), largest=largest)
 
 
+def _ranks(run: Run) -> list[int]:
+    """The ranks that recorded something to compare."""
+    return [rank for rank, events in run.ranks.items() if any(event["kind"] in COMPARED for event in events)]
+
+
+COMPARED = ("loss", "step", "read")
 COUNTED = ("loss", "parameters", "value read")
 STATUS = {"failed": "failed", "hung": "did not end in time", "asked": "asked for input, and there is none"}
-
-
-def devices(run: Run) -> list[str]:
-    """The devices that the run computed on, as far as it was seen."""
-    used = {event["device"] for event in _events(run) if "device" in event}
-    return sorted(used.union(*(event["devices"] for event in _events(run) if "devices" in event)))
-
-
-def is_idle(run: Run) -> bool:
-    """Whether the run computed, as far as it was seen, but never on the device it was given."""
-    used = devices(run)
-    return (
-        run.device not in ("cpu", STANDING_IN)
-        and bool(used)
-        and run.device not in {one.partition(":")[0] for one in used}
-    )
 
 
 def series(events: Sequence[dict[str, Any]], quantity: str) -> list[tuple[float | str, int, str]]:

@@ -27,6 +27,7 @@ class Journal:
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
         self.pid = -1
+        self.rank: int | None = None
         self.lock = threading.Lock()
 
     def write(self, kind: str, **fields: Any) -> None:
@@ -35,22 +36,30 @@ class Journal:
             if self.pid != os.getpid():
                 self.pid = os.getpid()
                 self.file = (self.folder / f"{self.pid}.jsonl").open("a", encoding="utf-8", buffering=1)
-            line = {"kind": kind, "rank": rank(), "time": time.time(), **fields}
+            line = {"kind": kind, "rank": self.rank_now(), "time": time.time(), **fields}
             self.file.write(json.dumps(line) + "\n")
 
-
-def rank() -> int:
-    """The rank of this process in the default process group, or the one a launcher gave it, or 0."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank()
-    return int(os.environ.get("RANK", "0"))
+    def rank_now(self) -> int:
+        """The rank that this process has or had in the default process group, or the one a launcher gave it,
+        or 0.
+        """
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            self.rank = distributed.get_rank()
+        return int(os.environ.get("RANK", "0")) if self.rank is None else self.rank
 
 
 def place(frame: FrameType | None) -> tuple[str, int] | None:
     """File and line of `frame` if it is the program's own code, else None."""
     name = _own(frame.f_code.co_filename) if frame is not None else None
     return (name, frame.f_lineno) if frame is not None and name is not None else None
+
+
+def program_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the program's own code, from `frame` outwards."""
+    while frame is not None and not place(frame):
+        frame = frame.f_back
+    return frame
 
 
 @cache

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points, version
 from importlib.util import find_spec
@@ -36,13 +36,19 @@ class Run:
     status: str
     """`ended`, `failed`, `hung`, or `asked` if it died because it wanted to read from standard input."""
     returncode: int | None
-    seconds: float
-    output: str
+    seconds: float = 0.0
+    output: str = ""
     """The end of its standard output and error, together."""
     ranks: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     """What each rank recorded, in order."""
     stacks: str = ""
     """Where a program that hung was."""
+
+    @property
+    def events(self) -> Iterator[dict[str, Any]]:
+        """What was recorded, rank after rank."""
+        for events in self.ranks.values():
+            yield from events
 
     @property
     def traceback(self) -> str:
@@ -148,7 +154,7 @@ def record(
         seconds = time.monotonic() - start
         text = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
         stacks = "\n".join(path.read_text() for path in sorted(folder.glob("*.stack")) if path.stat().st_size)
-        run = Run(device, _status(returncode, text), returncode, seconds, text[-20000:], _ranks(folder), stacks)
+        run = Run(device, _status(returncode, text), returncode, seconds, text[-20000:], ranks_in(folder), stacks)
     return run
 
 
@@ -178,9 +184,9 @@ def _end(child: subprocess.Popen) -> None:
     child.wait()
 
 
-def _ranks(folder: Path) -> dict[int, list[dict[str, Any]]]:
-    """The events by rank. A rank that used several processes, one after the other, has their events in that
-    order.
+def ranks_in(folder: Path) -> dict[int, list[dict[str, Any]]]:
+    """The events that processes wrote to `folder`, by rank. A rank that used several processes, one after the
+    other, has their events in that order.
     """
     journals = []
     for path in folder.glob("*.jsonl"):

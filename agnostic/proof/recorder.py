@@ -7,10 +7,12 @@
 | skip | a GradScaler left a step out | the scale |
 | read | the program takes numbers from a tensor | `.item()`, `.tolist()` and `float()` in its own code |
 | autocast | autocast to a lower precision, once per dtype | the dtype |
+| reached | at the end, or where a value is read on the CPU | the accelerator, if anything was ever allocated on it |
 
 Under FSDP and tensor parallelism a process records its own shards.
 """
 
+import atexit
 import faulthandler
 import functools
 import hashlib
@@ -28,7 +30,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from agnostic.proof import touches
 from agnostic.proof.autoload import STAND_IN, STEPS
-from agnostic.proof.journal import Journal, place
+from agnostic.proof.journal import Journal, place, program_frame
 
 ITEM, TOLIST = torch.Tensor.item, torch.Tensor.tolist  # the recorder's own reads are not to be recorded
 LONGEST = 64
@@ -45,6 +47,8 @@ class Recorder:
         self.optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = weakref.WeakKeyDictionary()
         self.gradients: dict[int, float] = {}
         self.dtypes: set[str] = set()
+        self.reached = False
+        self.read_on_cpu: set[tuple[str, int]] = set()
         self.entered: set[str] = set()
 
     def backward(self, original: Callable, tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -60,6 +64,7 @@ class Recorder:
                         scale=scale,
                         device=str(tensor.device),
                         autocast=sorted(self.entered),
+                        **here(),
                     )
                     self.entered.clear()
         self.depth += 1
@@ -94,6 +99,7 @@ class Recorder:
             digest=digest.hexdigest(),
             devices=sorted({str(parameter.device) for parameter in own}),
             dtypes=sorted({str(parameter.dtype).removeprefix("torch.") for parameter in own}),
+            **here(),
         )
         self.steps += 1
         if self.limit is not None and self.steps >= self.limit:
@@ -125,7 +131,12 @@ class Recorder:
         while frame.f_back is not None and frame.f_code.co_filename == torch._tensor.__file__:  # print(f"{loss:.3f}")
             frame = frame.f_back
         where = place(frame)
-        if where and tensor.numel() <= LONGEST and not _is_worker() and tensor.dtype is not torch.bool:
+        if where is None or _is_worker():
+            return value
+        if tensor.device.type == "cpu" and where not in self.read_on_cpu:
+            self.read_on_cpu.add(where)  # once per line: a program may read its data number by number
+            self.reach()  # now, because a forked process ends without its exit handlers
+        if tensor.numel() <= LONGEST and tensor.dtype is not torch.bool:
             flat = TOLIST(tensor.detach().reshape(-1))
             if all(isinstance(one, int | float) for one in flat):
                 self.journal.write(
@@ -136,6 +147,27 @@ class Recorder:
                     line=where[1],
                 )
         return value
+
+    def reach(self) -> None:
+        """Write once that the accelerator was used, if anything was ever allocated on it."""
+        accelerator = torch.accelerator.current_accelerator()
+        if self.reached or accelerator is None:
+            return
+        statistics = torch.accelerator.memory_stats
+        try:
+            # Empty before anything was allocated; counting the devices then would spoil CUDA for forked processes.
+            indices = range(torch.accelerator.device_count() if statistics(0) else 0)
+            self.reached = any(statistics(index)["num_device_alloc"] for index in indices)
+        except RuntimeError:  # a device without statistics: that it was not used cannot be shown
+            self.reached = True
+        if self.reached:
+            self.journal.write("reached", device=accelerator.type)
+
+
+def here() -> dict[str, Any]:
+    """File and line of the program that is running now, if there is one."""
+    where = place(program_frame(sys._getframe(1)))
+    return {"file": where[0], "line": where[1]} if where else {}
 
 
 def _is_worker() -> bool:
@@ -181,6 +213,7 @@ def start(folder: str) -> None:
     replace(torch.amp.autocast_mode.autocast, "__enter__", recorder.autocast)
     register_optimizer_step_pre_hook(recorder.before_step)
     register_optimizer_step_post_hook(recorder.after_step)
+    atexit.register(recorder.reach)
     noticed = touches.watch(journal)
     if os.environ.get(STAND_IN):
         from agnostic.proof import stand_in

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from agnostic.proof.journal import Journal, place
+from agnostic.proof.journal import Journal, place, program_frame
 from agnostic.proof.touches import Touches, source
 
 DEVICES = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -108,16 +108,9 @@ def note_names(touches: Touches, arguments: Iterable[Any]) -> None:
     """
     names = [name for one in arguments for name in (one.values() if isinstance(one, dict) else [one])]
     if any(type(name) is str and name.startswith("cuda") for name in names):
-        frame = _program(sys._getframe(2))
+        frame = program_frame(sys._getframe(2))
         if frame is not None and CUDA_NAME.search(source(frame)):
             touches.note('a "cuda" device', frame)
-
-
-def _program(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of the program's own code."""
-    while frame is not None and not place(frame):
-        frame = frame.f_back
-    return frame
 
 
 def install(journal: Journal, touches: Touches) -> None:
@@ -222,7 +215,7 @@ def _process_groups(touches: Touches) -> None:
 
     @functools.wraps(start)
     def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> None:
-        frame = _program(sys._getframe(1))
+        frame = program_frame(sys._getframe(1))
         if frame is not None and "nccl" in source(frame):
             touches.note('"nccl"', frame)
         start("gloo", *args, **{**kwargs, "device_id": None})
