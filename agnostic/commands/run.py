@@ -21,7 +21,7 @@ def command(context: click.Context, device: str, nproc: int, program: tuple[str,
     """
     import tempfile
 
-    from agnostic.proof.agreement import touches_of
+    from agnostic.proof.agreement import agreement
     from agnostic.proof.autoload import RECORD
     from agnostic.proof.program import Run, command_line, environment, prepare, ranks_in
     from agnostic.proof.usage import is_unused, why_unused
@@ -35,7 +35,7 @@ def command(context: click.Context, device: str, nproc: int, program: tuple[str,
             raise click.UsageError(str(error)) from None
         status = "failed" if result.returncode else "ended"
         run = Run(device, status, result.returncode, ranks=ranks_in(Path(folder)))
-    for touch in touches_of([run]):
+    for touch in agreement([run]).touched:
         click.echo(f"torch-agnostic: reached for CUDA: {touch}", err=True)
     if run.status == "ended" and is_unused(run):
         click.echo(f"torch-agnostic: {why_unused(run)}", err=True)

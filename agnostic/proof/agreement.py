@@ -17,6 +17,9 @@ QUIET = ("AGN3", "AGN6", "AGN7", "AGN9", "AGN206", "AGN208", "AGN408", "AGN503")
 strings.
 """
 
+NAMING = ("AGN2", "AGN3", "AGN5")
+"""Findings about a device or a backend that is named: what reaches for it may stand in another line."""
+
 
 @dataclass(frozen=True, order=True)
 class Touch:
@@ -27,6 +30,8 @@ class Touch:
     end: int
     what: str
     fatal: bool = False
+    elsewhere: bool = False
+    """Whether what it used is named in another line."""
 
     def __str__(self) -> str:
         return f"{shown(Path(self.file))}:{self.line}: {self.what}{' (the program ended there)' * self.fatal}"
@@ -41,6 +46,14 @@ class Agreement:
     unconfirmed: tuple[tuple[str, int, str], ...]
     """Findings (file, line, code) in lines that ran and touched nothing."""
     confirmed: int
+
+    @property
+    def touched(self) -> list[str]:
+        """A line of text for each touch, with what the linter says about it."""
+        return [
+            f"{touch}  [{', '.join(codes) or f'MISSED by the linter: {should_have_seen(touch.what)} should report it'}]"
+            for touch, codes in self.found
+        ]
 
     @property
     def missed(self) -> list[Touch]:
@@ -68,10 +81,7 @@ class Agreement:
     def __str__(self) -> str:
         if not self.found:
             return "CUDA at run time: nothing reached for it."
-        lines = []
-        for touch, codes in self.found:
-            seen = ", ".join(codes) or f"MISSED by the linter: {should_have_seen(touch.what)} should report it"
-            lines.append(f"{touch}  [{seen}]")
+        lines = self.touched
         share = f"recall {self.recall:.1%}"
         if self.precision is not None:
             share += f", precision {self.precision:.1%}"
@@ -95,23 +105,28 @@ def should_have_seen(what: str) -> str:
     return "cuda-only-api" if what.startswith("torch.cuda") else "device-string"
 
 
-def touches_of(runs: Sequence[Run]) -> list[Touch]:
-    """What the program was seen to touch in any of the runs."""
+def _touches(runs: Sequence[Run]) -> list[Touch]:
     events = [event for run in runs for event in run.events if event["kind"] == "touch"]
-    return sorted({Touch(e["file"], e["line"], e["end"], e["what"], e["fatal"]) for e in events})
+    return sorted(
+        {Touch(e["file"], e["line"], e["end"], e["what"], e["fatal"], e.get("elsewhere", False)) for e in events}
+    )
 
 
 def agreement(runs: Sequence[Run]) -> Agreement:
     """Check the files that ran and compare."""
-    touches = touches_of(runs)
+    touches = _touches(runs)
     ran = {(event["file"], event["line"]) for run in runs for event in run.events if event["kind"] == "line"}
     touched = {(touch.file, line) for touch in touches for line in range(touch.line, touch.end + 1)}
-    files = sorted({file for file, _ in ran | touched})
+    files = sorted({event["file"] for run in runs for event in run.events if "file" in event})
     findings = {file: findings_in(Path(file)) for file in files}
 
     def codes(touch: Touch) -> tuple[str, ...]:
         near = (one for one in findings[touch.file] if one.start.row <= touch.end and touch.line <= one.end.row)
-        return tuple(dict.fromkeys(one.code for one in near))
+        codes = tuple(dict.fromkeys(one.code for one in near))
+        if codes or not touch.elsewhere:
+            return codes
+        named = [one for file in files for one in findings[file] if one.code.startswith(NAMING)]
+        return tuple(f"{one.code} in {shown(one.path)}:{one.start.row}" for one in named[:2])
 
     unconfirmed, confirmed = set(), 0
     for file in files:

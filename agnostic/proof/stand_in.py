@@ -10,11 +10,9 @@ memory figures and process groups, and for nothing else of CUDA: graphs, kernels
 import contextlib
 import functools
 import os
-import re
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
@@ -22,7 +20,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from agnostic.proof.journal import Journal, place, program_frame
-from agnostic.proof.touches import Touches, source
+from agnostic.proof.touches import GROUP, Touches, source
 
 DEVICES = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 """As many as there are processes, so that nothing is replicated over devices inside one."""
@@ -78,7 +76,7 @@ class OnTheCPU(TorchFunctionMode):
         self.touches = touches
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        note_names(self.touches, [*args, *(kwargs or {}).values()])
+        self.touches.note_names([*args, *(kwargs or {}).values()], sys._getframe(1))
         name = getattr(func, "__name__", "")
         if name == "device":
             return func("cuda", args[0]) if args and type(args[0]) is int else func(*args, **(kwargs or {}))
@@ -99,18 +97,6 @@ def on_cpu(value: Any, number: bool = False) -> Any:
 
 
 CPU = torch.device("cpu")
-CUDA_NAME = re.compile(r"""["']cuda""")
-
-
-def note_names(touches: Touches, arguments: Iterable[Any]) -> None:
-    """Note a CUDA device that is named among the arguments of a call, if the program's line holds the name
-    itself.
-    """
-    names = [name for one in arguments for name in (one.values() if isinstance(one, dict) else [one])]
-    if any(type(name) is str and name.startswith("cuda") for name in names):
-        frame = program_frame(sys._getframe(2))
-        if frame is not None and CUDA_NAME.search(source(frame)):
-            touches.note('a "cuda" device', frame)
 
 
 def install(journal: Journal, touches: Touches) -> None:
@@ -197,7 +183,7 @@ def _translate(touches: Touches, owner: Any, name: str, **fixed: Any) -> None:
 
     @functools.wraps(original)
     def translated(*args: Any, **kwargs: Any) -> Any:
-        note_names(touches, [*args, *kwargs.values()])
+        touches.note_names([*args, *kwargs.values()], sys._getframe(1))
         kwargs = {key: fixed[key] if key in fixed else on_cpu(value) for key, value in kwargs.items()}
         if isinstance(kwargs.get("map_location"), dict) or callable(kwargs.get("map_location")):
             kwargs["map_location"] = CPU
@@ -217,7 +203,7 @@ def _process_groups(touches: Touches) -> None:
     def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> None:
         frame = program_frame(sys._getframe(1))
         if frame is not None and "nccl" in source(frame):
-            touches.note('"nccl"', frame)
+            touches.note(GROUP, frame)
         start("gloo", *args, **{**kwargs, "device_id": None})
 
     dist.init_process_group = dist.distributed_c10d.init_process_group = init_process_group
