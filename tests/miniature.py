@@ -13,7 +13,7 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from agnostic.commands.fix import command
-from agnostic.proof.program import Run, record
+from agnostic.proof.program import REAL, STANDING_IN, Run, record
 
 HERE = Path(__file__).resolve().parent / "projects"
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
@@ -33,7 +33,6 @@ class Project:
     why: str = ""
     processes: int = 1
     needs: tuple[str, ...] = ()
-    not_on: tuple[tuple[str, str], ...] = ()
 
     @property
     def lines(self) -> int:
@@ -46,10 +45,19 @@ class Project:
 
     def run(self, root: Path, device: str, **more: str) -> Run:
         """Run the copy of the project below `root` with the recorder in it."""
-        extra = {**ONE_THREAD, **more}
-        if "accelerate" in self.needs and device == "neuron":
-            extra["PYTHONPATH"] = str(HERE / "shims")
+        extra = {**ONE_THREAD, **more, **(accelerate_settings(device) if "accelerate" in self.needs else {})}
         return record(self.command, device, self.processes, TIMEOUT, extra, root / self.name)
+
+
+def accelerate_settings(device: str) -> dict[str, str]:
+    """What makes accelerate, unmodified, take a device of the reference backend for its own.
+
+    It recognises a device named `neuron` by a package; for one that it does not know it has a setting, which
+    does for one process.
+    """
+    if device == "neuron":
+        return {"PYTHONPATH": str(HERE / "shims")}
+    return {} if device in ("cpu", STANDING_IN, *REAL) else {"ACCELERATE_TORCH_DEVICE": device}
 
 
 @cache
@@ -58,7 +66,6 @@ def projects() -> dict[str, Project]:
     found = {}
     for path in sorted(HERE.glob("*/project.toml")):
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        table["not_on"] = tuple(table.pop("not_on", {}).items())
         lists = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
         found[path.parent.name] = Project(path.parent.name, **{**table, **lists})
     return found

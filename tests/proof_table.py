@@ -16,7 +16,6 @@ from miniature import HERE, Project, projects, rewrite
 from agnostic.proof.agreement import Agreement, agreement
 from agnostic.proof.compare import compare
 from agnostic.proof.program import Run
-from agnostic.proof.usage import devices
 
 README = HERE.parents[1] / "README.md"
 MARKS = re.compile(
@@ -25,7 +24,7 @@ MARKS = re.compile(
 COLUMNS = (
     "project",
     "lines",
-    "original on `neuron`",
+    "`verify` of the original",
     "rewrite: cpu and `neuron`",
     "rewrite: cpu and `tpu`",
     "original and rewrite",
@@ -35,20 +34,18 @@ COLUMNS = (
 HEADER = "| " + " | ".join(COLUMNS) + " |\n|---|---:|---|---|---|---|---:|---:|\n"
 
 
-NOTES = sorted({reason for project in projects().values() for _, reason in project.not_on})
+def before(on_cpu: Run, there: Run) -> str:
+    """Why `verify` fails with the original on a device that is not CUDA."""
+    verdict = compare(on_cpu, there)
+    if verdict.outcome == "never used":
+        line = re.search(r"([\w.]+:\d+) asked for CUDA instead", verdict.reason)
+        return f"never used `{there.device}`" + (f": `{line[1]}`" if line else "")
+    errors = re.findall(r"(\w+Error): ", there.traceback)
+    return f"raises {errors[-1]}" if there.status == "failed" and errors else f"**{verdict.outcome}**"
 
 
-def before(run: Run) -> str:
-    """What the original did on a device that is not CUDA."""
-    if run.status == "ended":
-        return "works" if any(run.device in one for one in devices(run)) else "stays on the CPU"
-    errors = re.findall(r"(\w+Error): ", run.traceback)
-    return f"fails: {errors[-1]}" if errors else "fails"
-
-
-def same(left: Run, right: Run | None, project: Project) -> str:
+def same(left: Run, right: Run, project: Project) -> str:
     """The verdict in two or three words."""
-    assert right is not None
     verdict = compare(left, right, project.rtol)
     if verdict.outcome == "same":
         return "same, bit for bit"
@@ -62,19 +59,13 @@ def same(left: Run, right: Run | None, project: Project) -> str:
 
 def row(project: Project, rewritten: Path) -> tuple[str, Agreement]:
     """The line of a project, and how its touches and findings agree."""
-    original = project.run(HERE, "neuron")
-    stand_in = project.run(HERE, "stand-in")
-    runs = {name: project.run(rewritten, name) for name in ("cpu", "neuron", "tpu") if name not in dict(project.not_on)}
-    agreed = agreement([stand_in])
+    original = {name: project.run(HERE, name) for name in ("cpu", "neuron", "stand-in")}
+    runs = {name: project.run(rewritten, name) for name in ("cpu", "neuron", "tpu")}
+    agreed = agreement([original["stand-in"]])
     print(f"{project.name}:\n{agreed}", file=sys.stderr)
-    cells = [f"`{project.name}`", str(project.lines), before(original)]
-    for left, right, name in (
-        (runs["cpu"], runs.get("neuron"), "neuron"),
-        (runs["cpu"], runs.get("tpu"), "tpu"),
-        (stand_in, runs["cpu"], "stand-in"),
-    ):
-        reason = dict(project.not_on).get(name)
-        cells.append(f"not tried [^{NOTES.index(reason) + 1}]" if reason else same(left, right, project))
+    cells = [f"`{project.name}`", str(project.lines), before(original["cpu"], original["neuron"])]
+    cells += [same(runs["cpu"], runs[name], project) for name in ("neuron", "tpu")]
+    cells.append(same(original["stand-in"], runs["cpu"], project))
     return "| " + " | ".join([*cells, *shares(agreed)]) + " |\n", agreed
 
 
@@ -100,8 +91,7 @@ def table(names: list[str]) -> str:
     )
     lines = sum(project.lines for name, project in projects().items() if not names or name in names)
     last = "| " + " | ".join([f"{len(rows)} projects", str(lines), "", "", "", "", *shares(together)]) + " |\n"
-    notes = "".join(f"\n[^{number}]: {note}.\n" for number, note in enumerate(NOTES, 1))
-    return HEADER + "".join(line for line, _ in rows) + last + notes
+    return HEADER + "".join(line for line, _ in rows) + last
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ MUTANTS = [
         "train.py",
         "\ntorch.manual_seed(42)",
         '\nuse_cuda, device = False, torch.device("cpu")\ntorch.manual_seed(42)',
-        "nothing was done on the device",
+        "the program never used neuron",
         "cpu",
     ),
     Mutant(

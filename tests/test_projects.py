@@ -14,7 +14,6 @@ from miniature import HERE, Project, fix, has_recorder, projects, rewrite
 from agnostic.proof.agreement import agreement
 from agnostic.proof.compare import compare
 from agnostic.proof.program import Run, prepare
-from agnostic.proof.usage import devices
 
 pytest.importorskip("torch", reason="the projects are PyTorch programs")
 REACHABLE = {"neuron", "tpu"}
@@ -38,8 +37,6 @@ def run(rewritten: Path) -> Callable[[Project, str, bool], Run]:
     def run_once(project: Project, device: str, original: bool = False) -> Run:
         if missing := project.missing():
             pytest.skip(f"needs {missing}")
-        if device != "stand-in" and (reason := dict(project.not_on).get(device)):
-            pytest.skip(reason)
         key = (project.name, device, original)
         if key not in done:
             done[key] = project.run(HERE if original else rewritten, device)
@@ -70,14 +67,17 @@ def test_one_rewrite_learns_the_same(run: Callable[..., Run]) -> None:
 
 @pytest.mark.slow
 @each
-def test_the_original_does_not_run_on_another_device(project: Project, run: Callable[..., Run]) -> None:
-    original = run(project, "neuron", original=True)
+def test_verify_fails_with_the_original(project: Project, run: Callable[..., Run]) -> None:
+    there = run(project, "neuron", original=True)
+    verdict = compare(run(project, "cpu", original=True), there, project.rtol)
+    assert not verdict.good
     if project.before == "raises":
-        assert original.status == "failed"
-        assert "CUDA" in original.output or "NCCL" in original.output
+        assert there.status == "failed"
+        assert "CUDA" in there.output or "NCCL" in there.output
     else:
-        assert not any("neuron" in device for device in devices(original))
-        assert original.status == "ended"
+        assert verdict.outcome == "never used"
+        assert "the program never used neuron: " in str(verdict)
+        assert " asked for CUDA instead: torch.cuda." in str(verdict)
 
 
 @pytest.mark.slow
@@ -106,8 +106,6 @@ def test_the_tests_of_a_package_run_on_the_accelerator(rewritten: Path, run: Cal
 @pytest.mark.slow
 @each
 def test_the_rewrite_learns_what_the_original_learns(project: Project, run: Callable[..., Run]) -> None:
-    if reason := dict(project.not_on).get("stand-in"):
-        pytest.skip(reason)
     verdict = compare(run(project, "stand-in", original=True), run(project, "cpu"), project.rtol)
     assert verdict.good, str(verdict)
 
