@@ -136,3 +136,21 @@ def test_run_keeps_the_status_and_lists_touches(tmp_path: Path) -> None:
     assert result.returncode == 3
     assert "['train.py', '--lr', '1']" in result.stdout
     assert "train.py:2: torch.cuda.manual_seed" in result.stderr
+
+
+@needs_recorder
+@pytest.mark.slow
+def test_a_process_keeps_its_rank_when_its_group_is_gone(tmp_path: Path) -> None:
+    source = (
+        "import torch, torch.distributed as dist, torch.multiprocessing as mp\n"
+        "def work(rank, path):\n"
+        "    dist.init_process_group('gloo', init_method=f'file://{path}', rank=rank, world_size=2)\n"
+        "    dist.destroy_process_group()\n"
+        "    print(torch.tensor(float(rank)).item())\n"
+        "if __name__ == '__main__':\n"
+        f"    mp.spawn(work, ({str(tmp_path / 'meeting')!r},), 2)\n"
+    )
+    verify(tmp_path, source, "--reference", reference(tmp_path))
+    ranks = json.loads((tmp_path / "out/verify.json").read_text())["runs"][0]["ranks"]
+    values = {rank: [event["values"] for event in events if event["kind"] == "read"] for rank, events in ranks.items()}
+    assert values == {"0": [[0.0]], "1": [[1.0]]}

@@ -48,6 +48,9 @@ def command(
     within the tolerance from some step on, or different. Tolerance by default: 1e-4 in float32, 2e-2 where
     one of the runs used float16 or bfloat16; `--rtol 0` asks for equality bit by bit.
 
+    A program that never used a device that it was given (nothing at all was placed on it) has proved nothing
+    about it: that is a failure, with the line that asked for CUDA instead.
+
     Standard input is closed. Exit status: 0 if the same, 1 if not, 2 if verify itself failed.
     """
     from agnostic.proof import page, reports

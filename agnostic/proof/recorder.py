@@ -148,6 +148,11 @@ class Recorder:
                 )
         return value
 
+    def leave(self, original: Callable, *args: Any, **kwargs: Any) -> None:
+        """Called in place of `destroy_process_group`: the rank is remembered for what is written later."""
+        self.journal.rank_now()
+        original(*args, **kwargs)
+
     def reach(self) -> None:
         """Write once that the accelerator was used, if anything was ever allocated on it."""
         accelerator = torch.accelerator.current_accelerator()
@@ -211,6 +216,8 @@ def start(folder: str) -> None:
     replace(torch.amp.GradScaler, "scale", _remember_scale)
     replace(torch.amp.GradScaler, "step", recorder.scaler_step)
     replace(torch.amp.autocast_mode.autocast, "__enter__", recorder.autocast)
+    if torch.distributed.is_available():
+        replace(torch.distributed, "destroy_process_group", recorder.leave)
     register_optimizer_step_pre_hook(recorder.before_step)
     register_optimizer_step_post_hook(recorder.after_step)
     atexit.register(recorder.reach)
