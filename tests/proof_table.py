@@ -1,7 +1,9 @@
-"""Run every miniature project before and after its rewrite, and print the table of `## The proof` in the
+"""Run the miniature projects before and after their rewrite, and print the table of `## The proof` in the
 README.
 
 python tests/proof_table.py [--write] [PROJECT]...
+
+Only the named projects are run, if any are; the lines of the others stay as they are in the README.
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ def same(left: Run, right: Run, project: Project) -> str:
     return f"**{verdict.outcome}**"
 
 
-def row(project: Project, rewritten: Path) -> tuple[str, Agreement]:
-    """The line of a project, and how its touches and findings agree."""
+def row(project: Project, rewritten: Path) -> str:
+    """The line of a project."""
     original = {name: project.run(HERE, name) for name in ("cpu", "neuron", "stand-in")}
     runs = {name: project.run(rewritten, name) for name in ("cpu", "neuron", "tpu")}
     agreed = agreement([original["stand-in"]])
@@ -66,40 +68,46 @@ def row(project: Project, rewritten: Path) -> tuple[str, Agreement]:
     cells = [f"`{project.name}`", str(project.lines), before(original["cpu"], original["neuron"])]
     cells += [same(runs["cpu"], runs[name], project) for name in ("neuron", "tpu")]
     cells.append(same(original["stand-in"], runs["cpu"], project))
-    return "| " + " | ".join([*cells, *shares(agreed)]) + " |\n", agreed
+    return "| " + " | ".join([*cells, *shares(agreed)]) + " |\n"
 
 
-def shares(agreed: Agreement) -> list[str]:
-    """Recall and precision as percentages."""
-    return ["-" if share is None else f"{share:.0%}" for share in (agreed.recall, agreed.precision)]
+def shares(agreed: Agreement) -> tuple[str, str]:
+    """What recall and precision are made of."""
+    lines = {(touch.file, touch.line): bool(codes) for touch, codes in agreed.found}
+    findings = agreed.confirmed + len(agreed.unconfirmed)
+    return f"{sum(lines.values())} of {len(lines)}", f"{agreed.confirmed} of {findings}"
 
 
-def table(names: list[str]) -> str:
-    """The table as Markdown, with a last line for all projects together."""
+def total(rows: list[str]) -> str:
+    """The last line, for all projects together."""
+    sums = []
+    for column in (-3, -2):
+        parts = [re.match(r" (\d+) of (\d+) ", line.split("|")[column]) for line in rows]
+        some, all_ = (sum(int(part[group]) for part in parts if part) for group in (1, 2))
+        sums.append(f"{some} of {all_} ({some / all_:.0%})")
+    lines = sum(int(line.split("|")[2]) for line in rows)
+    return "| " + " | ".join([f"{len(rows)} projects", str(lines), "", "", "", "", *sums]) + " |\n"
+
+
+def table(names: list[str], readme: str) -> str:
+    """The table as Markdown."""
     with tempfile.TemporaryDirectory() as folder:
         rewritten = rewrite(Path(folder))
         rows = []
         for name, project in projects().items():
-            if not names or name in names:
-                rows.append(row(project, rewritten))
-                print(rows[-1][0], end="", flush=True)
-    agreed = [one for _, one in rows]
-    together = Agreement(
-        tuple(touch for one in agreed for touch in one.found),
-        tuple(finding for one in agreed for finding in one.unconfirmed),
-        sum(one.confirmed for one in agreed),
-    )
-    lines = sum(project.lines for name, project in projects().items() if not names or name in names)
-    last = "| " + " | ".join([f"{len(rows)} projects", str(lines), "", "", "", "", *shares(together)]) + " |\n"
-    return HEADER + "".join(line for line, _ in rows) + last
+            kept = re.search(rf"^\| `{name}` \|.*\n", readme, re.MULTILINE)
+            measured = not kept or not names or name in names
+            rows.append(row(project, rewritten) if measured else kept[0])
+            print(rows[-1] if measured else "", end="", flush=True)
+    return HEADER + "".join(rows) + total(rows)
 
 
 def main() -> None:
     """Print the table; with --write, put it into the README."""
     arguments = [one for one in sys.argv[1:] if one != "--write"]
-    text = table(arguments)
+    text = table(arguments, README.read_text(encoding="utf-8"))
     if "--write" in sys.argv:
-        readme = README.read_text(encoding="utf-8")
+        readme = README.read_text(encoding="utf-8")  # again: the runs take a while
         assert MARKS.search(readme), "the README has no marks for the table"
         README.write_text(MARKS.sub(lambda _: text, readme), encoding="utf-8")
     else:
