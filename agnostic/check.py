@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from agnostic.file import File
 
 UNREADABLE, UNUSED, REFUSED, FAILED = "AGN000", "AGN001", "AGN002", "AGN003"
+PROSE = "AGN010"
+"""What is looked for with `--comments` only, so that silencing it is no mistake in other runs."""
 ENGINE_RULES = {
     UNREADABLE: ("unreadable-file", "A file that cannot be analysed."),
     UNUSED: ("unused-suppression", "A suppression comment that silences nothing."),
@@ -241,4 +243,5 @@ def _unused(path: Path, silenced: list[Suppression], settings: Settings) -> list
         )
         for one in silenced
         if one.ours and not one.used and not settings.select and settings.selects(UNUSED)
+        if settings.comments or one.codes != (PROSE,)
     ]

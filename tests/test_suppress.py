@@ -60,6 +60,12 @@ def test_an_unused_comment_is_not_judged_when_only_some_rules_run() -> None:
     assert codes("m.cuda()  # agnostic: ignore[AGN201]\n", select=("AGN1",)) == []
 
 
+def test_a_comment_about_prose_is_judged_only_where_prose_is_read() -> None:
+    text = "# agnostic: ignore[AGN010] its name\nx = 1\n"
+    assert codes(text) == []
+    assert codes(text, comments=True) == [UNUSED]
+
+
 def test_markers_that_a_project_uses_already() -> None:
     text = "m.cuda()  # allow-cuda\n"
     assert codes(text) == ["AGN201"]
