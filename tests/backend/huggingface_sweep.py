@@ -27,7 +27,7 @@ from tiny_inputs import search  # noqa: E402
 from tiny_models import builds, model_types  # noqa: E402
 from torch.utils._pytree import tree_flatten, tree_map  # noqa: E402
 
-CPU_SECONDS = 30  # to spend on looking for a model and its inputs
+CPU_SECONDS = 15  # to spend on looking for a model and its inputs
 
 
 def float_tensors(output):
@@ -132,7 +132,7 @@ def check(kind, device):
 def main():
     """Check all model types, or those named, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", type=Path, help="write all outcomes as JSON")
+    parser.add_argument("--report", type=Path, help="write all outcomes as JSON; an existing one is continued")
     parser.add_argument("--table", type=Path, help="write the outcomes and the reasons as Markdown")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -145,9 +145,16 @@ def main():
         return worker(lambda kind: check(kind, device))
     started = time.time()
     kinds = options.kinds or model_types()
-    found = outcomes([sys.executable, __file__, "--worker"], kinds, min(options.workers, len(kinds)))
-    if options.report:
-        options.report.write_text(json.dumps(found, indent=1))
+    before = json.loads(options.report.read_text()) if options.report and options.report.exists() else {}
+    missing = [kind for kind in kinds if kind not in before]
+
+    def save(answers):
+        if options.report:
+            options.report.write_text(json.dumps({**before, **answers}, indent=1))
+
+    command = [sys.executable, __file__, "--worker"]
+    found = {**before, **outcomes(command, missing, min(options.workers, len(missing)), save)}
+    found = {kind: found[kind] for kind in kinds}
     text = table(found, f"transformers {transformers.__version__}, torch {torch.__version__}")
     if options.table:
         options.table.write_text(text)

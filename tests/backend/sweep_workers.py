@@ -35,6 +35,7 @@ def answer_of(process, item):
     while True:
         if not select.select([process.stdout], [], [], SECONDS)[0]:
             process.kill()
+            process.wait()
             return {"outcome": f"{stage}: TimeoutError: more than {SECONDS} s"}
         line = process.stdout.readline()
         if not line:
@@ -45,9 +46,9 @@ def answer_of(process, item):
             return json.loads(line)
 
 
-def outcomes(command, items, workers):
-    """The answer to each item, from this many processes at a time."""
-    waiting, answers = collections.deque(items), {}
+def outcomes(command, items, workers, done=None):
+    """The answer to each item, from this many processes at a time; `done(answers)` is called after each."""
+    waiting, answers, lock = collections.deque(items), {}, threading.Lock()
 
     def serve():
         while waiting:
@@ -57,7 +58,11 @@ def outcomes(command, items, workers):
                     item = waiting.popleft()
                 except IndexError:
                     break
-                answers[item] = answer_of(process, item)
+                answer = answer_of(process, item)
+                with lock:
+                    answers[item] = answer
+                    if done:
+                        done(answers)
                 print(f"{len(answers):>4} {item}: {answers[item]['outcome']}", file=sys.stderr, flush=True)
                 if process.poll() is not None:
                     break

@@ -10,6 +10,7 @@ import re
 from transformers import AutoConfig
 
 WIDTH, HEADS, LAYERS, VOCABULARY, POSITIONS, IMAGE, PATCH = 64, 4, 2, 256, 256, 64, 16
+STAGES_SHRINK = 4  # the widths of stages, and those of the layers that take them, shrink by one factor
 MEDIUM_WIDTH = 192  # for architectures with a fixed part that does not fit into WIDTH; has the factor 3
 
 # What size fields are called across architectures, by what they count.
@@ -27,7 +28,7 @@ NAMES = {
         num_key_value_attention_heads mamba_n_heads mamba_num_heads n_mamba_heads linear_num_key_heads
         linear_num_value_heads""",
     "head width": """head_dim d_kv kv_channels attention_head_dim v_head_dim qk_nope_head_dim qk_rope_head_dim
-        linear_key_head_dim linear_value_head_dim""",
+        linear_key_head_dim linear_value_head_dim rotary_dim""",
     "layers": """num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_encoder_layers
         num_decoder_layers num_blocks encoder_num_hidden_layers depth decoder_num_hidden_layers num_hidden_groups
         num_block num_layers_decoder depths""",
@@ -44,6 +45,7 @@ NAMES = {
     "horizon": "prediction_length",
     "shared layers": "num_kv_shared_layers",
     "window": "sliding_window",
+    "image window": "window_size",
     "shared experts": "n_shared_experts num_shared_experts",
     "queries": "num_queries num_query_tokens",
 }
@@ -69,6 +71,7 @@ def sizes(width):
         "horizon": 16,
         "shared layers": 0,
         "window": 32,
+        "image window": 2,
         "shared experts": 1,
         "queries": 8,
     }
@@ -81,6 +84,7 @@ WIDTH_NAMES, HEAD_NAMES = NAMES["width"].split(), NAMES["heads"].split()
 LAYER_NAMES = NAMES["layers"].split()
 PIXEL_NAMES = NAMES["image"].split() + NAMES["patch"].split()
 MODALITY = re.compile("image|audio|video|mask")
+WIDTHS_LIKE = re.compile("hidden_sizes|channels|dims|embed_dim")  # of the stages of a model
 WIDTH_LIKE = re.compile(r"hidden|embed|dim|width|channels|d_model|groups|_size$")
 
 
@@ -107,7 +111,7 @@ def small_list(name, values, limit):
     """A list of sizes, one for each stage of a model: depths are cut, heads become powers of two."""
     if name in HEAD_NAMES:
         return [1 << (min(v, 16).bit_length() - 1) for v in values]
-    return [min(v, max(limit, len(values))) for v in values]
+    return [min(v, limit if name == "depths" else max(limit, len(values))) for v in values]
 
 
 def small_fields(config, small, widths, fill):
@@ -125,6 +129,8 @@ def small_fields(config, small, widths, fill):
             fields[name] = [*kinds, *value][:needed]  # one layer of each kind, if they fit
         elif isinstance(value, dict) and value and all(type(layer) is int for layer in value):
             fields[name] = {layer: v for layer, v in value.items() if layer < needed}
+        elif "depths" in vars(config) and name in (*LAYER_NAMES, "num_stages") and type(value) is int:
+            fields[name] = value  # the count of its stages
         elif type(value) is int and name in LAYER_NAMES and size is not None:
             fields[name] = min(value, needed)
         elif type(value) is int and size is not None:
@@ -135,6 +141,10 @@ def small_fields(config, small, widths, fill):
             fields[name] = widths[value]
         elif is_list_of_int(value) and size is not None and name not in WIDTH_NAMES + PIXEL_NAMES:
             fields[name] = small_list(name, value, size)
+        elif is_list_of_int(value) and name in NAMES["image"] and min(value) > IMAGE:
+            fields[name] = [IMAGE] * len(value)
+        elif small is SMALL and is_list_of_int(value) and WIDTHS_LIKE.search(name) and len(set(value)) > 1:
+            fields[name] = [v // STAGES_SHRINK for v in value] if all(v % 32 == 0 for v in value) else value
         elif is_list_of_int(value) and len(set(value)) == 1 and value[0] in widths:
             fields[name] = [widths[v] for v in value]
         elif value is None and fill and size is not None:
