@@ -117,7 +117,21 @@ def sweep(folder, *kinds, timeout=600):
     return {kind: answer["outcome"] for kind, answer in json.loads(report.read_text()).items()}, table.read_text()
 
 
-SAMPLE = "bert gpt2 llama t5 whisper vit clip wav2vec2 mixtral mamba resnet qwen2_vl llava".split()
+SAMPLE = (
+    "bert",
+    "gpt2",
+    "llama",
+    "t5",
+    "whisper",
+    "vit",
+    "clip",
+    "wav2vec2",
+    "mixtral",
+    "mamba",
+    "resnet",
+    "qwen2_vl",
+    "llava",
+)
 
 
 def test_models_of_every_kind_equal_the_cpu(tmp_path):
