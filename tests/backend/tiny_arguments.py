@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-BATCH = 2
+BATCH, PATCHES = 2, 16
 
 # Argument name -> possible shapes, in symbols that `dimensions` gives a size. The first character says what
 # it holds: `f` normal numbers, `u` numbers in [0, 1), `t` tokens, `1` integer ones, `0` integer zeros, `b` True.
@@ -17,13 +17,13 @@ SHAPES = {
     "decoder_attention_mask": "1 B 8",
     "bbox": "0 B L 4",
     "pixel_values image high_res_pixel_values prompt_pixel_values": (
-        "f B C H W | f B 1 C H W | f B F C H W | f N P | f N C p p | f B N P | f B 2 C H W | f N f C p p"
+        "f B C H W | f B 1 C H W | f B F C H W | f N P | f N C p p | f B n P | f B 2 C H W | f N f C p p"
     ),
     "pixel_values_videos": "f B F C H W | f N P | f N C p p | f B C F H W",
     "pixel_values_local": "f B C H W",
     "hidden_states": "f N P | f N D | f B L D",
-    "pixel_attention_mask pixel_mask": "1 B H W | 1 B N",
-    "pixel_position_ids image_position_ids": "g B N 2",
+    "pixel_attention_mask pixel_mask": "1 B H W | 1 B n",
+    "pixel_position_ids image_position_ids": "g B n 2",
     "image_attention_mask": "1 B L 1",
     "prompt_masks": "f B C H W",
     "grid_thw image_grid_thw video_grid_thw grid_thws": "g thw",
@@ -106,7 +106,8 @@ def dimensions(model):
         "I": unique(image, (64, 64), (224, 224), (128, 128)),  # height and width
         "F": unique(number(config, "num_frames", "frames_per_clip", default=4), 4),
         "C": [channels],
-        "N": [16],  # patches of packed images, and what one holds
+        "n": [PATCHES],  # patches of one image, of all images packed together, and what one holds
+        "N": [BATCH * PATCHES],
         "P": unique(first[0].numel(), channels * patch_frames * patch**2),
         "p": [patch],
         "f": [patch_frames],
@@ -132,14 +133,14 @@ def make(kind, shape, sizes, config, generator):
     sizes = {**sizes, "H": sizes["I"][0], "W": sizes["I"][1], "B": BATCH}
     sizes["BQ"] = BATCH * sizes["Q"]
     if kind == "g":
-        side = int(sizes["N"] ** 0.5)
+        side = int(PATCHES**0.5)
         return {
-            "thw": torch.tensor([[1, side, side]]),
+            "thw": torch.tensor([[1, side, side]] * BATCH),
             "hw": torch.tensor([[side, side]] * BATCH),
             "pixels": torch.tensor([sizes["I"]] * BATCH),
-            "merge": torch.tensor([field(config, "spatial_merge_size", default=1)]),
+            "merge": torch.tensor([number(config, "spatial_merge_size", default=1)] * BATCH),
             "T2": torch.tensor([sizes["T2"]] * BATCH),
-            "B N 2": torch.stack(torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij"), -1)
+            "B n 2": torch.stack(torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij"), -1)
             .view(1, -1, 2)
             .expand(BATCH, -1, -1),
         }[shape]

@@ -44,6 +44,7 @@ NAMES = {
     "patch": "patch_size",
     "horizon": "prediction_length",
     "shared layers": "num_kv_shared_layers",
+    "image tokens": "mm_tokens_per_image",
     "window": "sliding_window",
     "image window": "window_size",
     "shared experts": "n_shared_experts num_shared_experts",
@@ -70,6 +71,7 @@ def sizes(width):
         "patch": PATCH,
         "horizon": 16,
         "shared layers": 0,
+        "image tokens": 4,
         "window": 32,
         "image window": 2,
         "shared experts": 1,
@@ -127,8 +129,8 @@ def small_fields(config, small, widths, fill):
         elif isinstance(value, (list, tuple)) and len(value) == layers > needed and "depths" not in vars(config):
             kinds = [v for i, v in enumerate(value) if v not in value[:i]]
             fields[name] = [*kinds, *value][:needed]  # one layer of each kind, if they fit
-        elif isinstance(value, dict) and value and all(type(layer) is int for layer in value):
-            fields[name] = {layer: v for layer, v in value.items() if layer < needed}
+        elif "per_layer" in name and isinstance(value, dict):
+            fields[name] = {layer: v for layer, v in value.items() if int(layer) < needed}
         elif "depths" in vars(config) and name in (*LAYER_NAMES, "num_stages") and type(value) is int:
             fields[name] = value  # the count of its stages
         elif type(value) is int and name in LAYER_NAMES and size is not None:

@@ -7,6 +7,7 @@ placeholder tokens in the text.
 
 import inspect
 import itertools
+import linecache
 import re
 import traceback
 
@@ -26,19 +27,28 @@ def combinations(names, sizes):
     symbols = [symbol for symbol in sizes if symbol in text.split() and len(sizes[symbol]) > 1]
     axes = [*shapes, *([(symbol, size) for size in sizes[symbol]] for symbol in symbols)]
     choices = itertools.product(*(range(len(axis)) for axis in axes))
-    for choice in itertools.islice(sorted(itertools.islice(choices, 4096), key=sum), TRIES):
+    seen = set()
+    for choice in sorted(itertools.islice(choices, 4096), key=sum):
         picked = dict(axis[i] for axis, i in zip(axes, choice, strict=True))
-        yield (
-            {name: picked[name] for name in names},
-            {s: picked.get(s, values[0]) for s, values in sizes.items()},
-        )
+        shape = {name: picked[name] for name in names}
+        used = " ".join(shape.values()).replace("H W", "I").split()
+        same = (*shape.values(), *(picked[s] for s in symbols if s in used))
+        if same not in seen:
+            seen.add(same)
+            yield shape, {s: picked.get(s, values[0]) for s, values in sizes.items()}
+
+
+def statement(frame):
+    """The source of what failed, which may span lines."""
+    return " ".join(
+        linecache.getline(frame.filename, n) for n in range(frame.lineno, (frame.end_lineno or frame.lineno) + 1)
+    )
 
 
 def clues(error, accepted):
-    """Arguments that the message of an error, or the line that raised it, names."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/models/" in frame.filename]
-    lines = [frame.line for frame in frames[-2:]]
-    words = re.findall(r"\w+", f"{error} {' '.join(line or '' for line in lines)}")
+    """Arguments that the message of an error, or the statements that raised it, name."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/transformers/" in frame.filename]
+    words = re.findall(r"\w+", f"{error} {' '.join(statement(frame) for frame in frames[-3:])}")
     words = [word for word in dict.fromkeys(words) if len(word) > 3]
     return [name for word in words for name in accepted if name in SHAPES and f"_{name}".endswith(f"_{word}")]
 
