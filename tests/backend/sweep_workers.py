@@ -6,7 +6,6 @@ under test has begun: what ends it before that is no failure of the device.
 
 import collections
 import json
-import select
 import subprocess
 import sys
 import threading
@@ -29,21 +28,22 @@ def worker(check):
 
 def answer_of(process, item):
     """The answer of a process to an item; a process that died or hung is one too."""
-    process.stdin.write(f"{item}\n")
-    process.stdin.flush()
-    stage = "not buildable"
-    while True:
-        if not select.select([process.stdout], [], [], SECONDS)[0]:
-            process.kill()
-            process.wait()
-            return {"outcome": f"{stage}: TimeoutError: more than {SECONDS} s"}
-        line = process.stdout.readline()
-        if not line:
-            return {"outcome": f"{stage}: the process died with status {process.wait()}"}
-        if line.strip() == ON_DEVICE:
-            stage = "failed"
-        elif line.startswith("{"):  # models may print
-            return json.loads(line)
+    watchdog = threading.Timer(SECONDS, process.kill)
+    watchdog.start()
+    try:
+        process.stdin.write(f"{item}\n")
+        process.stdin.flush()
+        stage = "not buildable"
+        for line in iter(process.stdout.readline, ""):
+            if line.strip() == ON_DEVICE:
+                stage = "failed"
+            elif line.startswith("{"):  # models may print
+                return json.loads(line)
+        status = process.wait()
+        reason = f"the process died with status {status}" if watchdog.is_alive() else f"TimeoutError: {SECONDS} s"
+        return {"outcome": f"{stage}: {reason}"}
+    finally:
+        watchdog.cancel()
 
 
 def outcomes(command, items, workers, done=None):

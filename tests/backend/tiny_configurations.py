@@ -143,7 +143,7 @@ def small_fields(config, small, widths, fill):
             fields[name] = widths[value]
         elif is_list_of_int(value) and size is not None and name not in WIDTH_NAMES + PIXEL_NAMES:
             fields[name] = small_list(name, value, size)
-        elif is_list_of_int(value) and name in NAMES["image"] and min(value) > IMAGE:
+        elif is_list_of_int(value) and name in PIXEL_NAMES[:1] and min(value) > IMAGE:
             fields[name] = [IMAGE] * len(value)
         elif small is SMALL and is_list_of_int(value) and WIDTHS_LIKE.search(name) and len(set(value)) > 1:
             fields[name] = [v // STAGES_SHRINK for v in value] if all(v % 32 == 0 for v in value) else value
