@@ -6,6 +6,7 @@ configuration is constructed anew from the small fields, so that it derives the 
 """
 
 import re
+from typing import NamedTuple
 
 from transformers import AutoConfig
 
@@ -84,7 +85,7 @@ SMALL, MEDIUM = sizes(WIDTH), sizes(MEDIUM_WIDTH)
 FEW_LAYERS = {name: size for name, size in SMALL.items() if name in f"{NAMES['layers']} {NAMES['vocabulary']}".split()}
 WIDTH_NAMES, HEAD_NAMES = NAMES["width"].split(), NAMES["heads"].split()
 LAYER_NAMES = NAMES["layers"].split()
-PIXEL_NAMES = NAMES["image"].split() + NAMES["patch"].split()
+IMAGE_NAMES, PATCH_NAMES = NAMES["image"].split(), NAMES["patch"].split()
 MODALITY = re.compile("image|audio|video|mask")
 WIDTHS_LIKE = re.compile("hidden_sizes|channels|dims|embed_dim")  # of the stages of a model
 WIDTH_LIKE = re.compile(r"hidden|embed|dim|width|channels|d_model|groups|_size$")
@@ -92,10 +93,6 @@ WIDTH_LIKE = re.compile(r"hidden|embed|dim|width|channels|d_model|groups|_size$"
 
 def is_configuration(value):
     return hasattr(value, "to_dict")
-
-
-def is_list_of_int(value):
-    return isinstance(value, (list, tuple)) and bool(value) and all(type(v) is int for v in value)
 
 
 def followers(config, small):
@@ -109,57 +106,89 @@ def followers(config, small):
     return found
 
 
-def small_list(name, values, limit):
-    """A list of sizes, one for each stage of a model: depths are cut, heads become powers of two."""
-    if name in HEAD_NAMES:
-        return [1 << (min(v, 16).bit_length() - 1) for v in values]
-    return [min(v, limit if name == "depths" else max(limit, len(values))) for v in values]
+class Scope(NamedTuple):
+    """What the fields of one configuration are judged by."""
+
+    small: dict[str, int]
+    widths: dict[int, int]  # what widths elsewhere in the model became
+    fill: bool  # give a size to what has none
+    stages: bool  # the depths of stages are listed, so the counts of layers are counts of stages
+    layers: int  # in the default configuration
+    needed: int  # at least, because features of that layer are asked for
+
+    @classmethod
+    def of(cls, config, small, widths, fill):
+        own = vars(config)
+        layers = next((own[name] for name in LAYER_NAMES if type(own.get(name)) is int), 0)
+        stages = re.findall(r"stage(\d+)", str(own.get("_out_features")))
+        return cls(small, widths, fill, "depths" in own, layers, max([LAYERS, *map(int, stages)]))
+
+
+def small_number(name, value, size, scope):
+    """The small value of a field that holds a number, or None to leave it."""
+    if name in (*LAYER_NAMES, "num_stages") and scope.stages:
+        return value
+    if size is not None:
+        limit = scope.needed if name in LAYER_NAMES else size
+        return min(value, limit) if value > 0 else value
+    if is_token(name):
+        return token_of(name, scope) if value >= scope.small["vocab_size"] else None
+    return scope.widths.get(value) if WIDTH_LIKE.search(name) else None
+
+
+def small_sequence(name, values, size, scope):
+    """The small value of a field that holds a list, or None to leave it."""
+    if len(values) == scope.layers > scope.needed and not scope.stages:
+        kinds = [v for i, v in enumerate(values) if v not in values[:i]]
+        return [*kinds, *values][: scope.needed]  # one layer of each kind, if they fit
+    if not values or any(type(v) is not int for v in values):
+        return None
+    if name in IMAGE_NAMES:
+        return [IMAGE] * len(values) if min(values) > IMAGE else None
+    if name in HEAD_NAMES and size is not None:
+        return [1 << (min(v, 16).bit_length() - 1) for v in values]  # of each stage; powers of two
+    if size is not None and name not in WIDTH_NAMES + PATCH_NAMES:
+        return [min(v, size if name == "depths" else max(size, len(values))) for v in values]
+    if scope.small is SMALL and WIDTHS_LIKE.search(name) and len(set(values)) > 1:
+        return [v // STAGES_SHRINK for v in values] if all(v % 32 == 0 for v in values) else values
+    if len(set(values)) == 1 and values[0] in scope.widths:
+        return [scope.widths[v] for v in values]
+    return None
+
+
+def small_value(name, value, size, scope):
+    """The small value of a field, or None to leave it."""
+    if type(value) is int:
+        return small_number(name, value, size, scope)
+    if isinstance(value, (list, tuple)):
+        return small_sequence(name, value, size, scope)
+    if isinstance(value, dict) and "per_layer" in name:
+        return {layer: v for layer, v in value.items() if int(layer) < scope.needed}
+    if value is None and scope.fill:
+        return token_of(name, scope) if size is None and is_token(name) and MODALITY.match(name) else size
+    return None
 
 
 def small_fields(config, small, widths, fill):
     """The fields of a configuration, and of those inside it, that are to change: name -> value."""
     fields, size_name = {}, {target: name for name, target in config.attribute_map.items()}
-    layers = next((v for name in LAYER_NAMES if type(v := vars(config).get(name)) is int), 0)
-    needed = max([LAYERS, *(int(n) for n in re.findall(r"stage(\d+)", str(vars(config).get("_out_features"))))])
+    scope = Scope.of(config, small, widths, fill)
     for name, value in vars(config).items():
-        size = small.get(name, small.get(size_name.get(name)))
-        token = name.endswith(("token_id", "token_index"))
         if is_configuration(value):
             fields[name] = small_fields(value, small, widths, fill)
-        elif isinstance(value, (list, tuple)) and len(value) == layers > needed and "depths" not in vars(config):
-            kinds = [v for i, v in enumerate(value) if v not in value[:i]]
-            fields[name] = [*kinds, *value][:needed]  # one layer of each kind, if they fit
-        elif "per_layer" in name and isinstance(value, dict):
-            fields[name] = {layer: v for layer, v in value.items() if int(layer) < needed}
-        elif "depths" in vars(config) and name in (*LAYER_NAMES, "num_stages") and type(value) is int:
-            fields[name] = value  # the count of its stages
-        elif type(value) is int and name in LAYER_NAMES and size is not None:
-            fields[name] = min(value, needed)
-        elif type(value) is int and size is not None:
-            fields[name] = min(value, size) if value > 0 else value
-        elif type(value) is int and token and value >= small["vocab_size"]:
-            fields[name] = token_of(name, small)
-        elif type(value) is int and value in widths and WIDTH_LIKE.search(name):
-            fields[name] = widths[value]
-        elif is_list_of_int(value) and size is not None and name not in WIDTH_NAMES + PIXEL_NAMES:
-            fields[name] = small_list(name, value, size)
-        elif is_list_of_int(value) and name in PIXEL_NAMES[:1] and min(value) > IMAGE:
-            fields[name] = [IMAGE] * len(value)
-        elif small is SMALL and is_list_of_int(value) and WIDTHS_LIKE.search(name) and len(set(value)) > 1:
-            fields[name] = [v // STAGES_SHRINK for v in value] if all(v % 32 == 0 for v in value) else value
-        elif is_list_of_int(value) and len(set(value)) == 1 and value[0] in widths:
-            fields[name] = [widths[v] for v in value]
-        elif value is None and fill and size is not None:
-            fields[name] = size
-        elif value is None and fill and token and MODALITY.match(name):
-            fields[name] = token_of(name, small)
+        elif (new := small_value(name, value, small.get(name, small.get(size_name.get(name))), scope)) is not None:
+            fields[name] = new
     keep_together(config, fields)
     return fields
 
 
-def token_of(name, small):
+def is_token(name):
+    return name.endswith(("token_id", "token_index"))
+
+
+def token_of(name, scope):
     """A token number of its own for each special token, at the end of the vocabulary."""
-    return small["vocab_size"] - 1 - sum(map(ord, name)) % 50
+    return scope.small["vocab_size"] - 1 - sum(map(ord, name)) % 50
 
 
 def keep_together(config, fields):
