@@ -161,7 +161,8 @@ def small_value(name, value, size, scope):
     if type(value) is int:
         return small_number(name, value, size, scope)
     if isinstance(value, (list, tuple)):
-        return small_sequence(name, value, size, scope)
+        new = small_sequence(name, value, size, scope)
+        return None if new is None else type(value)(new)
     if isinstance(value, dict) and "per_layer" in name:
         return {layer: v for layer, v in value.items() if int(layer) < scope.needed}
     if value is None and scope.fill:
