@@ -1,18 +1,16 @@
-"""Forward and backward of a tiny random model of every transformers architecture, on the backend and on the
-CPU.
+"""Forward and backward of a tiny random model of every transformers architecture, on the device and on the CPU.
 
-    TORCH_AGNOSTIC_BACKEND=neuron NEURON_REF_RNG=shared python huggingface_sweep.py --report sweep.json
+    TORCH_AGNOSTIC_BACKEND=neuron NEURON_REF_RNG=shared python huggingface_sweep.py --table sweep.md
 
-The model is in training mode, so that dropout takes part. Prints a table; `equal` means every output and
-every gradient equal bit for bit, `close` within PyTorch's default tolerances.
+Models are in training mode, so that dropout takes part. `equal` means every output and every gradient equal
+bit for bit, `close` within PyTorch's default tolerances. Models that take no part are listed with the reason.
+Each worker is a process of its own, so that a crash costs one model and is reported as its failure.
 """
 
 import argparse
-import collections
 import copy
 import json
 import os
-import signal
 import sys
 import time
 import warnings
@@ -23,12 +21,13 @@ warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from tiny_models import builds, candidate_inputs, model_types  # noqa: E402
+from sweep_table import counts, table  # noqa: E402
+from sweep_workers import ON_DEVICE, outcomes, worker  # noqa: E402
+from tiny_inputs import search  # noqa: E402
+from tiny_models import builds, model_types  # noqa: E402
 from torch.utils._pytree import tree_flatten, tree_map  # noqa: E402
 
-torch.set_num_threads(1)
-transformers.logging.set_verbosity_error()
-SECONDS = 120  # for one model
+CPU_SECONDS = 15  # to spend on looking for a model and its inputs
 
 
 def float_tensors(output):
@@ -38,103 +37,132 @@ def float_tensors(output):
 
 
 def run(model, arguments):
-    """(outputs, gradients by parameter name) of one training step without the optimizer."""
+    """The named outputs and gradients of one training step without the optimizer."""
     transformers.set_seed(0)  # of NumPy too: some models mask with it
     outputs = float_tensors(model(**arguments))
     total = sum(t.float().square().mean() for t in outputs if t.requires_grad)
+    if not isinstance(total, torch.Tensor):
+        raise ValueError("no output that has a gradient")
     total.backward()
-    return outputs, {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    gradients = [(name, p.grad) for name, p in model.named_parameters() if p.grad is not None]
+    return [*((f"output {i}", t.detach()) for i, t in enumerate(outputs)), *gradients]
 
 
-def arguments_that_work(model):
-    """(arguments, outputs, gradients) of the first candidates that the CPU accepts, or (None, the first
-    error, None)."""
-    reason = None
-    for arguments in candidate_inputs(model):
-        try:
-            model.zero_grad(set_to_none=True)
-            reference = copy.deepcopy(model)  # buffers such as batch-norm statistics change in a step
-            outputs, gradients = run(reference, arguments)
-            if outputs and gradients:
-                return arguments, outputs, gradients
-        except Exception as error:
-            reason = reason or f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:120]
-    return None, reason or "no inputs that lead to gradients", None
+def arguments_that_work(model, deadline):
+    """(arguments, None) that the CPU accepts in training mode or else in evaluation mode, or (None, error)."""
+    first = None
+    for training in (True, False):
+        probe = copy.deepcopy(model.train(training))  # a model may keep what it computed
+
+        def attempt(arguments, probe=probe):
+            if time.process_time() > deadline:
+                raise TimeoutError(f"no inputs found in {CPU_SECONDS} s")
+            try:
+                probe.zero_grad(set_to_none=True)
+                run(probe, arguments)
+            except Exception as error:
+                return error
+
+        arguments, errors = search(probe, attempt)
+        if arguments is not None:
+            return arguments, None
+        first = first or (errors[0] if errors else ValueError("no argument that is known by its name"))
+    return None, first
+
+
+def reason_of(error):
+    """An error in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:160]
 
 
 def compare(expected, found):
     """ "equal", "close", or what differs."""
+    if [name for name, _ in expected] != [name for name, _ in found]:
+        return f"failed: {len(found)} results instead of {len(expected)}"
     verdict = "equal"
     for (name, a), (_, b) in zip(expected, found, strict=True):
         b = b.detach().cpu()
-        if torch.equal(a, b) or torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)):
-            continue
-        verdict = "close"
-        if not torch.allclose(a, b, rtol=1.3e-6, atol=1e-5, equal_nan=True):
-            return f"failed: {name} differs by {(a - b).abs().max():.1e}"
+        if a.shape != b.shape or not torch.allclose(a, b, rtol=1.3e-6, atol=1e-5, equal_nan=True):
+            return f"failed: {name} differs by {(a - b).abs().max():.1e}" if a.shape == b.shape else f"failed: {name}"
+        if not torch.allclose(a, b, rtol=0, atol=0, equal_nan=True):
+            verdict = "close"
     return verdict
 
 
-def check(kind, device):
-    """The outcome for one model type, as text."""
-    problems = []
-    for model, reason in builds(kind):
-        if model is None:
-            problems.append(f"not buildable: {reason}")
-            continue
-        model.train()
-        arguments, outputs, gradients = arguments_that_work(model)
-        if arguments is not None:
-            break
-        problems.append(f"no inputs found: {outputs}")
-    else:
-        return max(problems, key=lambda problem: problem.startswith("no inputs"))  # the one that got furthest
+def find(kind):
+    """(model, arguments, None) for a model type, or (None, None, why there are none)."""
+    deadline, problems = time.process_time() + CPU_SECONDS, []
     try:
-        on_device = model.to(device)
+        for model, error in builds(kind):
+            if error is None:
+                arguments, error = arguments_that_work(model, deadline)
+                if arguments is not None:
+                    return model, arguments, None
+                problems.append(f"no inputs: {reason_of(error)}")
+            else:
+                problems.append(f"not buildable: {reason_of(error)}")
+    except TimeoutError as error:
+        problems.append(f"no inputs: {reason_of(error)}")
+    return None, None, max(problems, key=lambda problem: problem.startswith("no inputs"))  # the one that got furthest
+
+
+def check(kind, device):
+    """The outcome for one model type: its verdict in words, and what it was given."""
+    model, arguments, problem = find(kind)
+    if problem:
+        return {"outcome": problem}
+    details = {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "arguments": sorted(arguments),
+        "training": model.training,
+    }
+    expected = run(copy.deepcopy(model), arguments)
+    print(ON_DEVICE, flush=True)
+    try:
         moved = tree_map(lambda v: v.to(device) if isinstance(v, torch.Tensor) else v, arguments)
-        device_outputs, device_gradients = run(on_device, moved)
+        outcome = compare(expected, run(copy.deepcopy(model).to(device), moved))
     except Exception as error:
-        return f"failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
-    expected = [*((f"output {i}", t.detach()) for i, t in enumerate(outputs)), *gradients.items()]
-    found = [*((f"output {i}", t) for i, t in enumerate(device_outputs)), *device_gradients.items()]
-    if len(expected) != len(found):
-        return f"failed: {len(found)} results instead of {len(expected)}"
-    return compare(expected, found)
-
-
-def too_slow(signum, frame):
-    raise TimeoutError(f"more than {SECONDS} s")
+        outcome = f"failed: {reason_of(error)}"
+    if outcome != "equal" and not compare(expected, run(copy.deepcopy(model), arguments)).startswith("equal"):
+        outcome = "not buildable: differs from itself on the CPU"
+    return {"outcome": outcome, **details}
 
 
 def main():
     """Check all model types, or those named, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--report", type=Path)
-    parser.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("INDEX", "COUNT"))
+    parser.add_argument("--report", type=Path, help="write all outcomes as JSON; an existing one is continued")
+    parser.add_argument("--table", type=Path, help="write the outcomes and the reasons as Markdown")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("kinds", nargs="*", help="model types (default: all)")
     options = parser.parse_args()
-    device = torch.accelerator.current_accelerator()
-    signal.signal(signal.SIGALRM, too_slow)
-    outcomes, started = {}, time.time()
-    for kind in (options.kinds or model_types())[options.shard[0] :: options.shard[1]]:
-        signal.alarm(SECONDS)
-        try:
-            outcomes[kind] = check(kind, device)
-        except Exception as error:
-            outcomes[kind] = f"failed: {type(error).__name__}: {error}"[:200]
-        finally:
-            signal.alarm(0)
-        if not outcomes[kind].startswith("equal"):
-            print(f"{kind}: {outcomes[kind]}", flush=True)
-        if len(outcomes) % 50 == 0:
-            print(f"{len(outcomes)} model types, {time.time() - started:.0f} s", file=sys.stderr, flush=True)
-    if options.report:
-        options.report.write_text(json.dumps(outcomes, indent=1))
-    counts = collections.Counter(outcome.split(":")[0] for outcome in outcomes.values())
-    print("\n".join(f"{kind:<16} {count:>4}" for kind, count in counts.most_common()))
-    seconds = time.time() - started
-    print(f"{'all':<16} {len(outcomes):>4}   transformers {transformers.__version__}, {seconds:.0f} s")
-    raise SystemExit(bool(counts["failed"]))
+    if options.worker:
+        torch.set_num_threads(1)
+        transformers.logging.set_verbosity_error()
+        device = torch.accelerator.current_accelerator()
+        return worker(lambda kind: check(kind, device))
+    started = time.time()
+    kinds = options.kinds or model_types()
+    before = json.loads(options.report.read_text()) if options.report and options.report.exists() else {}
+    missing = [kind for kind in kinds if kind not in before]
+
+    def save(answers):
+        if options.report:
+            options.report.write_text(json.dumps({**before, **answers}, indent=1))
+
+    command = [sys.executable, __file__, "--worker"]
+    found = {**before, **outcomes(command, missing, min(options.workers, len(missing)), save)}
+    found = {kind: found[kind] for kind in kinds}
+    text = table(found, f"transformers {transformers.__version__}, torch {torch.__version__}")
+    if options.table:
+        options.table.write_text(text)
+    print(text)
+    totals = counts(found)
+    print("\n".join(f"{outcome:<16} {count:>4}" for outcome, count in totals.most_common()))
+    print(f"{'all':<16} {len(found):>4}   {time.time() - started:.0f} s")
+    raise SystemExit(bool(totals["failed"]))
 
 
 if __name__ == "__main__":
