@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from agnostic.config import Settings
 from agnostic.fix import fix_bytes
+from patches.neuron import copy, installed
 
 pytestmark = pytest.mark.slow
 
@@ -40,25 +40,8 @@ except RuntimeError as error:
 
 def copy_of_torch(folder: Path, changed: dict[str, bytes]) -> Path:
     """A folder to import torch from: the installed one by links, but for some files."""
-    torch = find_spec("torch")
-    if torch is None:
-        pytest.skip("torch is not installed")
-    installed = Path(torch.origin).parent
-    _link(installed, folder / "torch", changed)
+    copy(installed("torch"), folder / "torch", changed)
     return folder / "torch"
-
-
-def _link(installed: Path, copy: Path, changed: dict[str, bytes]) -> None:
-    copy.mkdir()
-    folders = {name.partition("/")[0] for name in changed if "/" in name}
-    for path in installed.iterdir():
-        if path.name in folders:
-            below = {name.partition("/")[2]: data for name, data in changed.items() if name.startswith(path.name)}
-            _link(path, copy / path.name, below)
-        elif path.name in changed:
-            (copy / path.name).write_bytes(changed[path.name])
-        elif path.name != "__pycache__":
-            (copy / path.name).symlink_to(path)
 
 
 def run(folder: Path, program: str) -> subprocess.CompletedProcess:
