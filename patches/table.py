@@ -131,7 +131,8 @@ def row(name: str, one: dict) -> str:
     marks = " | ".join("yes" if one["checks"][check] else "NO" for check in CHECKS)
     return (
         f"| {name} | {one['version']} | {one['commits']} | {one['files']} "
-        f"| +{one['added']} -{one['removed']} | {one['before']} | {one['after']} | {marks} | {on_neuron_in_words(name, one)} |"
+        f"| +{one['added']} -{one['removed']} | {one['before']} | {one['after']} | {marks} "
+        f"| {on_neuron_in_words(name, one)} |"
     )
 
 

@@ -53,6 +53,10 @@ class Profile:
     """What the project's prose calls an accelerator, such as `GPU`."""
     assume_accelerator: bool = False
     """The project needs no guard for machines without an accelerator."""
+    late_devices: bool = False
+    """No device is known while the project is imported, so that none is made for a whole module."""
+    renamed: str = ""
+    """The expression for the name of an out-of-tree backend, where the project lists devices by name."""
     identifier: str = ""
     """What options and variables that were named after CUDA say instead of `cuda`."""
     oldest_torch: str = ""
