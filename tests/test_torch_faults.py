@@ -37,6 +37,16 @@ except RuntimeError as error:
     print(error)
 """
 
+FLEX = """
+import importlib, types, torch
+torch.utils.rename_privateuse1_backend("renamed")
+module = importlib.import_module("torch.nn.attention.flex_attention")
+tensor = types.SimpleNamespace(device=torch.device("renamed", 0), requires_grad=False)
+print(module._validate_device.__code__.co_filename)
+module._validate_device(tensor, tensor, tensor)
+print("accepted")
+"""
+
 
 def copy_of_torch(folder: Path, changed: dict[str, bytes]) -> Path:
     """A folder to import torch from: the installed one by links, but for some files."""
@@ -58,7 +68,7 @@ def run(folder: Path, program: str) -> subprocess.CompletedProcess:
 
 def mend(copy: Path, name: str, rule: str) -> bytes:
     """A file of torch after one rule, which has to find one thing in it."""
-    settings = Settings(root=copy.parent, profile="generic", select=(rule,), target_torch="2.13")
+    settings = Settings(root=copy.parent, profile="pytorch", select=(rule,), target_torch="2.13")
     fixed = fix_bytes(copy / name, (copy / name).read_bytes(), settings)
     assert len(fixed.fixed) == 1
     return fixed.after
@@ -89,3 +99,13 @@ def test_a_group_without_a_named_backend_has_the_one_of_the_accelerator_for_defa
     copy_of_torch(after, {name: mend(copy, name, "AGN504")})
     done = run(after, GROUP)
     assert "but got gloo backend" in done.stdout, done.stderr  # that of the group, which was asked
+
+
+def test_flex_attention_accepts_a_renamed_backend(torches) -> None:
+    before, after = torches
+    copy = copy_of_torch(before, {})
+    assert "FlexAttention is only supported on" in run(before, FLEX).stderr
+    name = "nn/attention/flex_attention.py"
+    copy_of_torch(after, {name: mend(copy, name, "AGN309")})
+    done = run(after, FLEX)
+    assert done.stdout.splitlines() == [str(after / "torch" / name), "accepted"], done.stderr
