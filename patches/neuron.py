@@ -46,8 +46,8 @@ def outcome(base: Base, series: Series, packages: tuple[str, ...], tests: tuple[
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables under which a process imports from a folder first, and has the reference device."""
-    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    """Variables under which a process imports from a folder first and then from here, and has the reference device."""
+    path = os.pathsep.join([str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path, "TORCH_AGNOSTIC_BACKEND": "neuron"}
 
 
