@@ -73,3 +73,10 @@ def test_an_import_in_another_branch_does_not_count(project) -> None:
     assert "def make(flag):\n    from vllm.platforms import current_platform\n    if flag:" in fixed(
         project, "free.py", text
     )
+
+
+def test_a_word_that_is_another_one_in_a_file_is_not_used(project) -> None:
+    text = 'import torch\nfrom vllm.context import current_platform\n\nX = torch.ones(2, device="cuda")\n'
+    assert fixed(project, "free.py", text) == text
+    known = text.replace("vllm.context", "vllm.platforms.interface")
+    assert "device=current_platform.device_type" in fixed(project, "free.py", known)

@@ -42,6 +42,21 @@ def late_import(file: File, node: cst.CSTNode, module: str, name: str) -> tuple[
     return None if indent.strip() else (Edit(at, at, f"{indent}from {module} import {name}{file.newline}"),)
 
 
+def is_another(file: File, module: str, name: str) -> bool:
+    """Whether a name stands for something else here: the file imports it from a module that is called otherwise."""
+    key = f"another {name}"
+    if key not in file.facts:
+        file.facts[key] = any(
+            isinstance(one, ast.ImportFrom)
+            and not one.level
+            and name in (alias.asname or alias.name for alias in one.names)
+            and not f"{one.module}.".startswith(f"{module}.")
+            and (one.module or "").rpartition(".")[2] != module.rpartition(".")[2]
+            for one in ast.walk(file.ast)
+        )
+    return file.facts[key]
+
+
 def _does_so(file: File, name: str) -> bool:
     return any(
         isinstance(one, ast.ImportFrom) and one.col_offset and name in (alias.name for alias in one.names)

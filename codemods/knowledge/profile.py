@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agnostic.config import ConfigError
-from codemods.knowledge.late_import import is_late, late_import
+from codemods.knowledge.late_import import is_another, is_late, late_import
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -119,6 +119,9 @@ def guess(file: File, words: str) -> str:
 
 def out_of_reach(file: File, words: str, node: cst.CSTNode) -> str:
     """Why words of the project cannot be used at a node; nothing if they can."""
+    for name, module in _named(file, words):
+        if is_another(file, module, name):
+            return f"`{name}` is not that of `{module}` in this file"
     for name, module in _wanted(file, words):
         if is_late(file, module, name) and late_import(file, node, module, name) is None:
             return f"`{name}` is imported inside of functions here, since `{module}` needs this file in turn"
@@ -139,13 +142,15 @@ def own_imports(file: File, text: str, node: cst.CSTNode | None = None) -> tuple
     return tuple(edits.values())
 
 
+def _named(file: File, text: str) -> list[tuple[str, str]]:
+    """The project's names in an expression, each with its module."""
+    imports = sorted(file.profile.imports.items())
+    return [(name, module) for name, module in imports if re.search(rf"(?<![\w.]){re.escape(name)}\b", text)]
+
+
 def _wanted(file: File, text: str) -> list[tuple[str, str]]:
-    """The names in an expression that the file has to import, each with its module."""
-    return [
-        (name, module)
-        for name, module in sorted(file.profile.imports.items())
-        if re.search(rf"(?<![\w.]){re.escape(name)}\b", text) and not _binds(file, name)
-    ]
+    """Those of them that the file has to import."""
+    return [(name, module) for name, module in _named(file, text) if not _binds(file, name)]
 
 
 def _binds(file: File, name: str) -> bool:
