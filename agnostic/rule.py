@@ -90,9 +90,12 @@ def rule(code: str, *tokens: str) -> Callable[[Callable], Callable]:
         assert module is not None
         hint = next(iter(typing.get_type_hints(check, localns={"File": object}).values()))
         package, _, name = module.__name__.rpartition(".")
+        name = name.replace("_", "-")
+        if code in _registered[package] and _registered[package][code].name != name:
+            raise ValueError(f"{code} is the code of two rules: {_registered[package][code].name} and {name}")
         _registered[package][code] = Rule(
             code=code,
-            name=name.replace("_", "-"),
+            name=name,
             doc=inspect.cleandoc(module.__doc__ or ""),
             tokens=tokens,
             nodes=typing.get_args(hint) or (hint,),

@@ -71,30 +71,32 @@ def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
         edits = (file.replace(target, text if bare else f"({text})"),)
         file.claim(choice)
     else:
-        edits = tuple(_piecewise(file, choice, cuda, torch, index))
+        kind = f"{torch}.accelerator.current_accelerator().type"
+        if own is not None and not own.unsafe:
+            kind, imports = own.type, (*imports, *own.edits)
+        edits = tuple(_piecewise(file, choice, cuda, torch, kind, index))
     file.claim(cuda, cpu)
     yield Finding(choice, message, (*imports, *edits), unsafe)
 
 
 def _piecewise(
-    file: File, choice: cst.IfExp, cuda: cst.BaseExpression, torch: str, index: str | None
+    file: File, choice: cst.IfExp, cuda: cst.BaseExpression, torch: str, kind: str, index: str | None
 ) -> Iterator[Edit]:
-    """Replace the CUDA arm, and the questions for CUDA in the test."""
-    accelerator = f"{torch}.accelerator.current_accelerator()"
+    """Replace the CUDA arm, and the questions for CUDA in the test; `kind` is the accelerator's type."""
     match cuda:
         case cst.SimpleString() if index in (None, "0"):
-            yield file.replace(cuda, f"{accelerator}.type")
+            yield file.replace(cuda, kind)
         case cst.SimpleString():
-            yield file.replace(cuda, f'f"{{{accelerator}.type}}:{index}"')
+            yield file.replace(cuda, f'f"{{{kind}}}:{index}"')
         case cst.FormattedString(parts=[first, *_]):
-            yield file.replace(first, f"{{{accelerator}.type}}:")
+            yield file.replace(first, f"{{{kind}}}:")
         case cst.Call(args=[_]) if index in (None, "0"):
-            yield file.replace(cuda, accelerator)
+            yield file.replace(cuda, f"{torch}.accelerator.current_accelerator()")
         case cst.Call(args=[arg, *_]) if isinstance(arg.value, cst.SimpleString):
             suffix = f", {index}" if len(cuda.args) == 1 else ""
-            yield file.replace(arg.value, f"{accelerator}.type{suffix}")
+            yield file.replace(arg.value, f"{kind}{suffix}")
         case cst.Call(args=[cst.Arg(value=cst.FormattedString(parts=[first, *_]))]):
-            yield file.replace(first, f"{{{accelerator}.type}}:")
+            yield file.replace(first, f"{{{kind}}}:")
     for node in file.below(choice.test):
         if isinstance(node, cst.Call) and file.name(node.func) == "torch.cuda.is_available":
             file.claim(node)

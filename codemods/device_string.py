@@ -67,7 +67,7 @@ from codemods.knowledge.device import expression, project_device, type_expressio
 from codemods.knowledge.guard import has_accelerator
 from codemods.knowledge.hoist import device_at
 from codemods.knowledge.portable import OPEN
-from codemods.knowledge.profile import guess, own_imports
+from codemods.knowledge.profile import guess, out_of_reach, own_imports
 from codemods.knowledge.scope import in_scope
 from codemods.knowledge.slots import places, slot_of
 from codemods.knowledge.spell import root
@@ -106,7 +106,8 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             text = type_expression(file, literal, torch, index)
         if " if " in text and not isinstance(file.parent(literal), OPEN):
             text = f"({text})"
-        edits = (*edits, *own_imports(file, text), file.replace(literal, text))
+        edits = (*edits, *own_imports(file, text, literal), file.replace(literal, text))
+        unsafe = unsafe or out_of_reach(file, text, literal)
         yield Finding(literal, message, edits, unsafe or first_index(file, index))
     elif slot.kind in ("device", "type"):
         device = device_at(file, literal)
@@ -130,7 +131,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             edit = file.replace(literal, device.type if slot.kind == "type" else device.text)
         edits = device.edits
         if whole is not None and whole_text(file, whole):
-            edits, unsafe = (*root(file, literal)[1], *own_imports(file, whole_text(file, whole))), slot.unsure
+            edits, unsafe = (*root(file, literal)[1], *own_imports(file, whole_text(file, whole), literal)), slot.unsure
         yield Finding(literal, message, (*edits, edit), unsafe or first_index(file, index))
 
 

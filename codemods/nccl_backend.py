@@ -36,7 +36,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.device import Device
-from codemods.knowledge.guard import AVAILABLE
+from codemods.knowledge.guard import AVAILABLE, has_accelerator
 from codemods.knowledge.hoist import device_at
 from codemods.knowledge.profile import own_imports
 from codemods.knowledge.spell import spell
@@ -52,7 +52,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         device = device_at(file, literal)
         backend, edits = default_backend(file, literal, device)
         form = f'f"{str(value).replace("cuda:nccl", f"{{{device.type}}}:{{{backend}}}")}"'
-        text = f'{form} if {device.type} != "cpu" else "gloo"'
+        text = form if has_accelerator(file, literal) else f'{form} if {device.type} != "cpu" else "gloo"'
         yield Finding(literal, MESSAGE, (*edits, file.replace(literal, text)), device.unsafe)
         return
     if value != "nccl" or not ("torch" in file.text or "dist" in file.text):
@@ -81,7 +81,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
 def default_backend(file: File, node: cst.CSTNode, device: Device) -> tuple[str, tuple]:
     """The call that gives the backend of a device, through the file's own name for torch.distributed."""
     if file.profile.backend:
-        return file.profile.backend, own_imports(file, file.profile.backend)
+        return file.profile.backend, own_imports(file, file.profile.backend, node)
     for scope in file.names.visible(node):
         for name, bindings in file.names.bound_in(scope).items():
             if {binding.origin for binding in bindings} == {"torch.distributed"}:

@@ -28,7 +28,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
-from codemods.knowledge.profile import guess, own_imports
+from codemods.knowledge.profile import guess, out_of_reach, own_imports
 from codemods.knowledge.uses import call_of, use
 from codemods.stream import stream_group
 
@@ -68,4 +68,5 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     helper = re.split(r"\W", words)[0]
     message = f"`{entry.name}` is CUDA only; this project's own word is `{words}`"
     together = stream_group(file, node) if entry.rule == "stream" else ()
-    yield Finding(node, message, (*own_imports(file, words + needs), *edits), guess(file, helper), together)
+    unsafe = guess(file, helper) or out_of_reach(file, words + needs, node)
+    yield Finding(node, message, (*own_imports(file, words + needs, node), *edits), unsafe, together)

@@ -44,6 +44,14 @@ settings: target-torch = "2.7"
 +     return device_module.max_memory_allocated() if torch.accelerator.is_available() else 0
 ```
 
+An index that is compared or told where a condition has asked for CUDA by name is that of CUDA:
+
+```diff
+  import torch
+  def is_current(tensor):
+!     return tensor.device.type == "cuda" and tensor.device.index == torch.cuda.current_device()
+```
+
 Fix safety: safe for calls. Unsafe where the function itself is handed on, since nothing can guard the call then, and
 through the module of a device, which need not have the function.
 """
@@ -58,6 +66,7 @@ from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.device_module import device_module, too_new
+from codemods.knowledge.guard import asks_for_cuda
 from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import call_of, sources, use
@@ -83,6 +92,9 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
         message = f"`{entry.name}` is CUDA only; use `{entry.to}` (torch {entry.since})"
         text, edits = spell(file, entry.to, node)
         unsafe = entry.unsafe
+        if _is_told_of_cuda(file, node, entry.name):
+            yield Finding(node, message)
+            return
     edits = (*edits, file.replace(node, text))
     together: tuple[cst.CSTNode, ...] = ()
     if call := call_of(file, node):
@@ -95,6 +107,14 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     elif entry.cpu:
         unsafe = f"without an accelerator `{entry.to}` raises and the original does not"
     yield Finding(node, message, edits, unsafe, together)
+
+
+def _is_told_of_cuda(file: File, node: cst.CSTNode, name: str) -> bool:
+    """Whether the index of the CUDA device is compared or told where a condition has asked for CUDA by name."""
+    call = call_of(file, node)
+    around = file.parent(call) if call is not None else None
+    told = isinstance(around, (cst.Comparison, cst.ComparisonTarget, cst.FormattedStringExpression))
+    return told and name == "torch.cuda.current_device" and asks_for_cuda(file, node)
 
 
 def _positional(file: File, call: cst.Call) -> Iterator[Edit]:

@@ -71,7 +71,8 @@ def _fixes(file: File, choice: cst.IfExp, kind: str) -> list[tuple[cst.CSTNode, 
             return []
     line = file.statement(choice)
     block = file.parent(line)
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or len(block.body) == 1:  # type: ignore
+    alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or alone:
         return []
     fixes: list[tuple[cst.CSTNode, tuple[Edit, ...]]] = [(choice, (file.delete_statement(line),))]
     for node in file.tree.nodes:

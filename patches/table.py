@@ -1,16 +1,17 @@
 """Make the series of every recipe, put each to the test, and print the table.
 
-    python -m patches.table SOURCES [NAME ...] [--record]
+    python -m patches.table SOURCES [NAME ...] [--on-neuron] [--record]
 
 SOURCES has a folder for each project, called as its distribution, that holds the unpacked source. For each
 recipe: the series is made twice and must be the same bytes; it is applied with `git am` to a fresh repository
 that holds the base; every Python file that a commit changes must compile; the tree must be that of
-`fix --apply` with the same rules. `--record` writes figures.json and STATUS.md, which `--status` writes from
-figures.json alone.
+`fix --apply` with the same rules. `--on-neuron` also runs what a recipe calls its proof, with the series applied to
+the installed project. `--record` writes figures.json and STATUS.md, which `--status` writes from figures.json alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -26,6 +27,7 @@ from agnostic.config import ConfigError
 from agnostic.patch.figures import REASONS
 from agnostic.patch.recipe import FIGURES, Recipe, read
 from agnostic.patch.write import Person
+from patches import neuron
 
 HERE = Path(__file__).resolve().parent
 AUTHOR = Person("torch-agnostic", "draft@example.org")
@@ -50,8 +52,8 @@ def git(folder: Path, *arguments: str) -> bytes:
     return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, check=True).stdout
 
 
-def prove(recipe: Recipe, source: Path) -> dict:
-    """The figures of a recipe and whether its series stands each check."""
+def prove(recipe: Recipe, source: Path, on_neuron: bool = False) -> dict:
+    """The figures of a recipe, whether its series stands each check, and what its tests on neuron gave if wanted."""
     wanted = Wanted(recipe, author=AUTHOR)
     with base_of(source, recipe) as base, tempfile.TemporaryDirectory() as scratch:
         result = make_series(base, wanted, source)
@@ -76,7 +78,15 @@ def prove(recipe: Recipe, source: Path) -> dict:
             "compiles": applies and _compiles(target),
             "equals fix": applies and _fixed(other, recipe) == git(target, "rev-parse", "HEAD^{tree}"),
         }
-        return {**result.figures.table(), "checks": checks}
+        found = {**result.figures.table(), "checks": checks, "digest": _digest(result.files)}
+        if on_neuron and recipe.proof:
+            found["neuron"] = neuron.outcome(base, result.series, recipe.packages, recipe.proof)
+        return found
+
+
+def _digest(files: dict[str, bytes]) -> str:
+    """What tells one series from another: a hash of its patches."""
+    return hashlib.sha256(b"".join(files[name] for name in sorted(files) if name.endswith(".patch"))).hexdigest()[:16]
 
 
 def _succeeds(folder: Path, *arguments: str) -> bool:
@@ -121,25 +131,41 @@ def row(name: str, one: dict) -> str:
     marks = " | ".join("yes" if one["checks"][check] else "NO" for check in CHECKS)
     return (
         f"| {name} | {one['version']} | {one['commits']} | {one['files']} "
-        f"| +{one['added']} -{one['removed']} | {one['before']} | {one['after']} | {marks} |"
+        f"| +{one['added']} -{one['removed']} | {one['before']} | {one['after']} | {marks} "
+        f"| {on_neuron_in_words(name, one)} |"
     )
+
+
+def on_neuron_in_words(name: str, one: dict) -> str:
+    """What is known of a series on neuron, in words."""
+    if not read(HERE / f"{name}.toml").proof:
+        return "no test"
+    found = one.get("neuron")
+    if found is None:
+        return "not run"
+    skipped = f", {found['skipped']} skipped" if found["skipped"] else ""
+    if found["failed"] or not found["passed"]:
+        return f"NO: {found['failed']} failed, {found['passed']} passed{skipped}"
+    return f"yes: {found['passed']} passed{skipped}"
 
 
 def status(figures: dict[str, dict]) -> str:
     """The text of STATUS.md."""
-    heads = ["project", "version", "commits", "files", "lines", "findings", "after", *CHECKS]
+    heads = ["project", "version", "commits", "files", "lines", "findings", "after", *CHECKS, "on neuron"]
     left = ["project", *REASONS]
     lines = [
         "# What the recipes give",
         "",
         "Written by `python -m patches.table SOURCES --record`; do not edit. Safe fixes only. Each series is "
-        "a draft for a person to review and send. None was run on a device by this command.",
+        "a draft for a person to review and send.",
         "",
         f"| {' | '.join(heads)} |",
         f"|{'---|' * len(heads)}",
         *(row(name, one) for name, one in sorted(figures.items())),
         "",
         *(f"- *{name}*: {text}." for name, text in CHECKS.items()),
+        "- *on neuron*: the tests of this repository that run the project on the reference device, with the "
+        "series applied to the installed project (`--on-neuron`); most have no such test.",
         "- The gate is part of making a series: every file of every commit compiles, uses no new undefined "
         "name, names no function that the oldest torch lacks, and has no new finding.",
         "",
@@ -172,9 +198,10 @@ def source_of(sources: Path, recipe: Recipe) -> Path | None:
 @click.command()
 @click.argument("sources", type=click.Path(path_type=Path), required=False)
 @click.argument("names", nargs=-1)
+@click.option("--on-neuron", is_flag=True, help="Also run the tests on neuron that recipes name.")
 @click.option("--record", is_flag=True, help="Write figures.json and STATUS.md.")
 @click.option("--status", "only_status", is_flag=True, help="Write STATUS.md from figures.json.")
-def main(sources: Path | None, names: tuple[str, ...], record: bool, only_status: bool) -> None:
+def main(sources: Path | None, names: tuple[str, ...], on_neuron: bool, record: bool, only_status: bool) -> None:
     """Make the series of every recipe from SOURCES, put each to the test, and print the table."""
     file = HERE / FIGURES
     figures = json.loads(file.read_text()) if file.is_file() else {}
@@ -186,8 +213,11 @@ def main(sources: Path | None, names: tuple[str, ...], record: bool, only_status
             continue
         if source is None:
             raise click.ClickException(f"no source for {path.stem} below {sources}")
-        found = prove(recipe, source)
+        found = prove(recipe, source, on_neuron)
         failed |= not all(found["checks"].values())
+        old = figures.get(path.stem, {})
+        if "neuron" not in found and "neuron" in old and old.get("digest") == found["digest"]:
+            found["neuron"] = old["neuron"]  # of the same series
         click.echo(row(path.stem, found))
         figures[path.stem] = found
         if record:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from repositories import Repository
+from victim import SOURCE, Victim
 
 from agnostic.__main__ import torch_agnostic
 from agnostic.config import ConfigError
@@ -16,6 +17,16 @@ from agnostic.config import ConfigError
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repository")
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Victim:
+    victim = Victim(Repository(tmp_path / "repository"), tmp_path / "canary", tmp_path / "program")
+    victim.program.write_text("#!/bin/sh\ncat\n")
+    victim.repository.write("pack/train.py", SOURCE)
+    victim.repository.commit("Base")
+    victim.arm()
+    return victim
 
 
 @pytest.fixture

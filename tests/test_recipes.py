@@ -14,7 +14,7 @@ from agnostic.patch import recipe as recipes
 from agnostic.rule import load
 from codemods.knowledge.conventions import conventions, titles
 from codemods.knowledge.profile import profiles
-from patches import table
+from patches import neuron, table
 
 PATCHES = Path(__file__).parent.parent / "patches"
 RECIPES = sorted(PATCHES.glob("*.toml"))
@@ -133,6 +133,37 @@ def test_the_recipe_works_on_a_checkout_too(source, run, tmp_path) -> None:
     letter = (tmp_path / "out/cover-letter.md").read_text()
     assert repository.git("rev-parse", "HEAD").strip() in letter
     subprocess.run(["git", "apply", "--check", *sorted((tmp_path / "out").glob("*.patch"))], cwd=source, check=True)
+
+
+def test_a_project_by_links_has_the_changed_files_and_is_that_of_the_base(tmp_path) -> None:
+    for name, text in {"a.py": "1", "deep/b.py": "2", "deep/c.py": "3"}.items():
+        path = tmp_path / "pack" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    neuron.copy(tmp_path / "pack", tmp_path / "copy", {"deep/b.py": b"new"}, tmp_path / "pack")
+    assert (tmp_path / "copy/deep/b.py").read_text() == "new"
+    assert (tmp_path / "copy/a.py").is_symlink()
+    assert (tmp_path / "copy/deep/c.py").is_symlink()
+    assert (tmp_path / "pack/deep/b.py").read_text() == "2"
+    (tmp_path / "base/deep").mkdir(parents=True)
+    (tmp_path / "base/deep/b.py").write_text("another version")
+    with pytest.raises(ConfigError, match="not that of the base"):
+        neuron.copy(tmp_path / "pack", tmp_path / "other", {"deep/b.py": b"new"}, tmp_path / "base")
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "words"),
+    [
+        ("vllm", None, "no test"),
+        ("pytorch", None, "not run"),
+        ("pytorch", {"passed": 2, "failed": 0, "skipped": 0}, "yes: 2 passed"),
+        ("pytorch", {"passed": 0, "failed": 0, "skipped": 2}, "NO: 0 failed, 0 passed, 2 skipped"),
+        ("pytorch", {"passed": 1, "failed": 1, "skipped": 0}, "NO: 1 failed, 1 passed"),
+    ],
+)
+def test_the_table_says_what_ran_on_neuron(name, found, words) -> None:
+    one = table.on_neuron_in_words(name, {"neuron": found} if found else {})
+    assert one == words
 
 
 def test_the_status_is_current() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from agnostic.config import Settings
 from agnostic.fix import fix_bytes
+from patches.neuron import copy, installed
 
 pytestmark = pytest.mark.slow
 
@@ -37,28 +37,21 @@ except RuntimeError as error:
     print(error)
 """
 
+FLEX = """
+import importlib, types, torch
+torch.utils.rename_privateuse1_backend("renamed")
+module = importlib.import_module("torch.nn.attention.flex_attention")
+tensor = types.SimpleNamespace(device=torch.device("renamed", 0), requires_grad=False)
+print(module._validate_device.__code__.co_filename)
+module._validate_device(tensor, tensor, tensor)
+print("accepted")
+"""
+
 
 def copy_of_torch(folder: Path, changed: dict[str, bytes]) -> Path:
     """A folder to import torch from: the installed one by links, but for some files."""
-    torch = find_spec("torch")
-    if torch is None:
-        pytest.skip("torch is not installed")
-    installed = Path(torch.origin).parent
-    _link(installed, folder / "torch", changed)
+    copy(installed("torch"), folder / "torch", changed)
     return folder / "torch"
-
-
-def _link(installed: Path, copy: Path, changed: dict[str, bytes]) -> None:
-    copy.mkdir()
-    folders = {name.partition("/")[0] for name in changed if "/" in name}
-    for path in installed.iterdir():
-        if path.name in folders:
-            below = {name.partition("/")[2]: data for name, data in changed.items() if name.startswith(path.name)}
-            _link(path, copy / path.name, below)
-        elif path.name in changed:
-            (copy / path.name).write_bytes(changed[path.name])
-        elif path.name != "__pycache__":
-            (copy / path.name).symlink_to(path)
 
 
 def run(folder: Path, program: str) -> subprocess.CompletedProcess:
@@ -75,7 +68,7 @@ def run(folder: Path, program: str) -> subprocess.CompletedProcess:
 
 def mend(copy: Path, name: str, rule: str) -> bytes:
     """A file of torch after one rule, which has to find one thing in it."""
-    settings = Settings(root=copy.parent, profile="generic", select=(rule,), target_torch="2.13")
+    settings = Settings(root=copy.parent, profile="pytorch", select=(rule,), target_torch="2.13")
     fixed = fix_bytes(copy / name, (copy / name).read_bytes(), settings)
     assert len(fixed.fixed) == 1
     return fixed.after
@@ -106,3 +99,13 @@ def test_a_group_without_a_named_backend_has_the_one_of_the_accelerator_for_defa
     copy_of_torch(after, {name: mend(copy, name, "AGN504")})
     done = run(after, GROUP)
     assert "but got gloo backend" in done.stdout, done.stderr  # that of the group, which was asked
+
+
+def test_flex_attention_accepts_a_renamed_backend(torches) -> None:
+    before, after = torches
+    copy = copy_of_torch(before, {})
+    assert "FlexAttention is only supported on" in run(before, FLEX).stderr
+    name = "nn/attention/flex_attention.py"
+    copy_of_torch(after, {name: mend(copy, name, "AGN309")})
+    done = run(after, FLEX)
+    assert done.stdout.splitlines() == [str(after / "torch" / name), "accepted"], done.stderr

@@ -47,11 +47,13 @@ class Wording:
             return f"Make the files of {key} device-generic"
         code, _, name = key.partition(" ")
         rule = load().rules[code]
-        if name and (new := _replacement(commit, code, name)):
+        title = titles().get(rule.name, f"Make {rule.name.replace('-', ' ')} generic")
+        if "." not in name.lstrip("."):  # a method or a word, which the title of the rule tells better
+            return title
+        if new := _replacement(commit, code, name):
             full = f"Replace {name} by {new}"
             return full if len(full) <= room else f"Use {new}"
-        title = titles().get(rule.name, f"Make {rule.name.replace('-', ' ')} generic")
-        return f"{title}: {name}" if name else title
+        return f"{title}: {name}"
 
 
 def _replacement(commit: Commit, code: str, name: str) -> str:

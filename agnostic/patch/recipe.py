@@ -45,6 +45,8 @@ class Recipe:
     """What is left on purpose: `what` and `why`."""
     verify: tuple[str, ...] = ()
     """What to test."""
+    proof: tuple[str, ...] = ()
+    """The tests of this repository that run the project on a device."""
 
     @property
     def on_purpose(self) -> list[Left]:

@@ -49,7 +49,7 @@ class Splitter:
         """The unit of one fix by itself."""
         code, message, *_ = fix.key
         rank = self.order.index(code) if code in self.order else len(self.order)
-        return Unit(rank, f"{code} {api(message)}" if self.by == "api" else code)
+        return Unit(rank, f"{code} {api(message)}".rstrip() if self.by == "api" else code)
 
     def units(self, candidates: Sequence[Candidate]) -> dict[int, Unit]:
         """The unit of each fix that may be applied, by number: the last of those that it goes together with.
@@ -97,9 +97,9 @@ class Splitter:
 
 
 def api(message: str) -> str:
-    """The API that a message is about: the first name in backticks, arguments left out."""
-    found = re.search(r"`([^`]+)`", message)
-    return re.sub(r"\(.*", "", found[1]) if found else message
+    """The API that a message is about: the first name in backticks, arguments left out; empty if it names none."""
+    found = re.search(r"`([\w.]+)(?:\([^`]*)?`", message)
+    return found[1] if found else ""
 
 
 def owners_of(name: str, text: str) -> tuple[str, ...]:

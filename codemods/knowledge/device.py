@@ -11,7 +11,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit
 from codemods.knowledge.guard import has_accelerator
-from codemods.knowledge.profile import guess, own_imports
+from codemods.knowledge.profile import guess, out_of_reach, own_imports
 from codemods.knowledge.spell import root
 
 Kind = Literal["device", "type", "string", "unknown"]
@@ -55,7 +55,8 @@ def project_device(file: File, node: cst.CSTNode) -> Device | None:
     text = file.profile.device
     if not text:
         return None
-    return Device(text, file.profile.device_kind, guess(file, text), own_imports(file, text), root(file, node)[0])
+    unsafe = guess(file, text) or out_of_reach(file, text, node)
+    return Device(text, file.profile.device_kind, unsafe, own_imports(file, text, node), root(file, node)[0])
 
 
 def expression(file: File, node: cst.CSTNode, torch: str = "torch") -> str:

@@ -52,7 +52,7 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
         return Device(
             name,
             kind,
-            "",
+            "no device is known yet while this module is imported" if profile.late_devices else "",
             _module_edits(file, f"{name} = {write(file, file.module, torch)}{file.newline}", edits),
             torch,
         )
@@ -101,7 +101,7 @@ def _place_in_function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
     if function is None or not isinstance(function.body, cst.IndentedBlock):
         return None
     block, sites = function.body, _within(file, function.body, _sites(file))
-    if len(sites) < len(_sites(file)) and not _is_library(file):
+    if len(sites) < len(_sites(file)) and not file.profile.late_devices and not _is_library(file):
         return None
     while True:
         first = next((one for one in block.body if _within(file, one, sites)), None)

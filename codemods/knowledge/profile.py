@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agnostic.config import ConfigError
+from codemods.knowledge.late_import import is_another, is_late, late_import
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from agnostic.file import File
     from agnostic.rule import Edit
 
@@ -50,6 +53,10 @@ class Profile:
     """What the project's prose calls an accelerator, such as `GPU`."""
     assume_accelerator: bool = False
     """The project needs no guard for machines without an accelerator."""
+    late_devices: bool = False
+    """No device is known while the project is imported, so that none is made for a whole module."""
+    renamed: str = ""
+    """The expression for the name of an out-of-tree backend, where the project lists devices by name."""
     identifier: str = ""
     """What options and variables that were named after CUDA say instead of `cuda`."""
     oldest_torch: str = ""
@@ -110,15 +117,40 @@ def guess(file: File, words: str) -> str:
     return f"the project must have `{words}`" if file.settings.profile == "auto" else ""
 
 
-def own_imports(file: File, text: str) -> tuple[Edit, ...]:
-    """The edits that import what an expression in the project's own words needs."""
+def out_of_reach(file: File, words: str, node: cst.CSTNode) -> str:
+    """Why words of the project cannot be used at a node; nothing if they can."""
+    for name, module in _named(file, words):
+        if is_another(file, module, name):
+            return f"`{name}` is not that of `{module}` in this file"
+    for name, module in _wanted(file, words):
+        if is_late(file, module, name) and late_import(file, node, module, name) is None:
+            return f"`{name}` is imported inside of functions here, since `{module}` needs this file in turn"
+    return ""
+
+
+def own_imports(file: File, text: str, node: cst.CSTNode | None = None) -> tuple[Edit, ...]:
+    """The edits that import what an expression in the project's own words needs at a node."""
     edits: dict[tuple[int, int], Edit] = {}
-    for name, module in sorted(file.profile.imports.items()):
-        if re.search(rf"(?<![\w.]){re.escape(name)}\b", text) and not _binds(file, name):
-            edit = _extend(file, module, name) or _new(file, module, name)
+    for name, module in _wanted(file, text):
+        if node is not None and is_late(file, module, name):
+            found = late_import(file, node, module, name) or ()
+        else:
+            found = (_extend(file, module, name) or _new(file, module, name),)
+        for edit in found:
             place = (edit.start, edit.end)
             edits[place] = replace(edit, text=edits[place].text + edit.text) if place in edits else edit
     return tuple(edits.values())
+
+
+def _named(file: File, text: str) -> list[tuple[str, str]]:
+    """The project's names in an expression, each with its module."""
+    imports = sorted(file.profile.imports.items())
+    return [(name, module) for name, module in imports if re.search(rf"(?<![\w.]){re.escape(name)}\b", text)]
+
+
+def _wanted(file: File, text: str) -> list[tuple[str, str]]:
+    """Those of them that the file has to import."""
+    return [(name, module) for name, module in _named(file, text) if not _binds(file, name)]
 
 
 def _binds(file: File, name: str) -> bool:

@@ -23,8 +23,9 @@ def veto(file: File, node: cst.CSTNode) -> str:
     """Why nothing may be changed at a node; empty if it may.
 
     TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13). A class that is called CUDA is one
-    implementation among others. Fake tensors need no device, so that their literals mean what they say. What is left
-    for CUDA after the questions for other vendors is its own, and so is what a CUDA-only library is told.
+    implementation among others, and a function called `cuda` moves there by contract. Fake tensors need no device, so
+    that their literals mean what they say. What only type checkers read has no device at all. What is left for CUDA
+    after the questions for other vendors is its own, and so is what a CUDA-only library is told.
     """
     below = node
     for above in file.ancestors(node):
@@ -36,6 +37,10 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 return "TorchScript has no `torch.accelerator`"
             case cst.ClassDef(name=cst.Name(name)) if CUDA_CLASS.fullmatch(name):
                 return f"`{name}` is the implementation for CUDA, by its name"
+            case cst.FunctionDef(name=cst.Name("cuda")):
+                return "a function called `cuda` is about CUDA, by its name"
+            case cst.If(test=test, body=body) if below is body and file.source(test).endswith("TYPE_CHECKING"):
+                return "type checkers read this, and it never runs"
             case cst.With(items=items) if any("fake" in file.source(item).lower() for item in items):
                 return "fake tensors need no device of their kind"
             case cst.FunctionDef() if LIBRARY in file.text and LIBRARY in file.source(above):

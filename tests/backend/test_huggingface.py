@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.joi
 
 
 def run(program, *arguments, timeout=600, **environment):
-    path = os.pathsep.join([str(HERE), str(HERE / "shims")])
+    path = os.pathsep.join([str(HERE), str(HERE / "shims"), *filter(None, [os.environ.get("PYTHONPATH")])])
     result = subprocess.run(
         [sys.executable, *(["-c", program] if isinstance(program, str) else [str(program)]), *arguments],
         env={
