@@ -5,10 +5,12 @@ namespace neuron {
 
 // Waits for all streams and for the autograd threads of the devices. Called before the interpreter is finalized.
 //
-// An autograd thread wakes the main thread before it drops the last references of a backward pass. If one of those
-// belongs to a Python object, the thread then asks for the GIL; once finalization has begun, Python answers by ending
-// the thread, which unwinds it through a destructor, and the process aborts ("terminate called without an active
-// exception"). A last, empty backward pass through each thread makes sure that they have nothing left to drop.
+// An autograd thread wakes the main thread before it drops its reference to the backward pass. If that is the last one,
+// the pass's saved thread state goes with it, whose Python objects need the GIL: the thread finds the interpreter still
+// initialized and waits for the lock. If finalization begins meanwhile, Python answers with pthread_exit(), which
+// unwinds the thread through a destructor, and the process aborts ("terminate called without an active exception").
+// It takes two unlucky schedules in a row; a test makes them certain (tests/backend/late_thread.cpp). A last, empty
+// backward pass through each thread, before finalization, makes sure that they have nothing left to drop.
 void settle();
 
 }  // namespace neuron

@@ -4,9 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
+
+from backend_ref import build
 
 
 def test_fork_after_use_is_refused(run_python):
@@ -136,3 +139,30 @@ os._exit(0)
 def test_interpreter_ends_cleanly_after_a_backward_pass(run_python, count):
     """An autograd thread that asked for the GIL during finalization once aborted the process."""
     assert run_python(EXITS, count).stdout.strip() == count
+
+
+BACKWARD_PASS_THEN_EXIT = """
+import atexit, sys, threading, torch
+from backend_ref.core import C
+
+class Slow:
+    def __del__(self, wait=threading.Event().wait):
+        wait(30)  # while the interpreter is taken apart; the late thread ends the process before
+
+layer = torch.nn.Linear(4, 4).to("neuron")
+layer(torch.ones(2, 4, device="neuron")).sum().backward()
+if sys.argv[1] == "unguarded":
+    atexit.unregister(C.settle)
+    kept = Slow()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("guard", "status"), [("guarded", 0), ("unguarded", -signal.SIGABRT)])
+def test_autograd_thread_that_is_late_for_the_end(run_python, tmp_path, guard, status):
+    """Where the abort came from, and that waiting for the threads is what prevents it."""
+    late = tmp_path / "late_thread.so"
+    source = Path(__file__).with_name("late_thread.cpp")
+    subprocess.run([build.compiler(), "-O1", "-shared", "-fPIC", str(source), "-o", str(late)], check=True)
+    result = run_python(BACKWARD_PASS_THEN_EXIT, guard, LD_PRELOAD=str(late), SECONDS_OF_HESITATION="2")
+    assert result.returncode == status, result.stderr
