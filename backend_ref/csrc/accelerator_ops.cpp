@@ -45,7 +45,8 @@ static std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   auto [d_input, d_weight, d_bias] =
       at::convolution_backward_symint(grad_cpu, input_cpu, weight_cpu, SymInts(bias_size), stride, padding, dilation,
                                       transposed, output_padding, groups, wanted);
-  return {bridge.to_device(d_input), bridge.to_device(d_weight), bridge.to_device(d_bias)};
+  return {bridge.to_device(std::move(d_input)), bridge.to_device(std::move(d_weight)),
+          bridge.to_device(std::move(d_bias))};
 }
 
 // Programs count integers this way on accelerators (mixture-of-experts layers do); the CPU's kernel refuses them.

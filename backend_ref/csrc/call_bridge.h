@@ -1,5 +1,6 @@
 // Translates one operator call between devices: device arguments become CPU aliases of the same memory, CPU results
-// become device tensors. Nothing is copied.
+// become device tensors. Nothing is copied, and every call of every operator comes through here: what it costs is
+// what the backend costs.
 #pragma once
 #include "device.h"
 
@@ -12,12 +13,10 @@ namespace neuron {
 class CallBridge {
  public:
   // The CPU alias of a device tensor; other tensors are returned as they are.
-  at::Tensor to_cpu(const at::Tensor& tensor);
+  at::Tensor to_cpu(at::Tensor tensor);
   // The device tensor for a CPU result: the argument itself for in-place results, a view for a shared storage, and
-  // otherwise the result's own memory under a new label.
-  at::Tensor to_device(const at::Tensor& result);
-  // All arguments have been translated: results come next.
-  void end_of_arguments();
+  // otherwise the result itself under a new label.
+  at::Tensor to_device(at::Tensor result);
   // out= kernels may resize what they were given: carry new storage and geometry back to the device tensors.
   void write_back();
 
@@ -26,30 +25,21 @@ class CallBridge {
 
  private:
   struct StoragePair {
-    c10::StorageImpl* device;
+    c10::StorageImpl* device;  // alive as long as the tensors below
     c10::intrusive_ptr<c10::StorageImpl> cpu;
-    const void* data;
-    c10::Storage keep_alive;
   };
   struct TensorPair {
     at::Tensor device, cpu;
   };
-  c10::intrusive_ptr<c10::StorageImpl> alias_of(const c10::Storage& storage);
-  template <class Pairs, class Match>
-  auto* find(Pairs& pairs, const void* key, Match matches);
-  template <class Pairs, class Keys>
-  void remember(const Pairs& pairs, Keys keys);
-  void add(TensorPair pair);
-  void add(StoragePair pair);
+  c10::intrusive_ptr<c10::StorageImpl> alias_of(c10::StorageImpl* storage);
 
   c10::SmallVector<StoragePair, 6> storages_;  // one alias per storage, so that overlap checks in kernels stay right
   c10::SmallVector<TensorPair, 6> tensors_;
-  ska::flat_hash_map<const void*, size_t> positions_;  // of keys; used only by calls with many tensors (_foreach_*)
-  size_t argument_storages_ = 0, argument_tensors_ = 0;
+  ska::flat_hash_map<const void*, size_t> positions_;  // in storages_; used only by calls with many (_foreach_*)
 };
 
-// A tensor over `storage` with the geometry and lazy bits of `like`.
-at::Tensor twin(const at::Tensor& like, c10::Storage storage, c10::DispatchKey key);
+// A tensor over `storage`, on its device, with the geometry and lazy bits of `like`.
+at::Tensor twin(const at::Tensor& like, c10::Storage storage);
 c10::intrusive_ptr<c10::StorageImpl> make_storage(size_t bytes, c10::DataPtr data, c10::Allocator* allocator,
                                                   bool resizable);
 // Aliases that own a reference to the storage they borrow, for code that runs outside of one operator call.

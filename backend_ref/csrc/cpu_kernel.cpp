@@ -19,6 +19,9 @@ using c10::IValue;
 static CallFacts read_schema(const c10::OperatorHandle& op) {
   CallFacts facts;
   const auto& schema = op.schema();
+  facts.arguments = schema.arguments().size();
+  facts.results = schema.returns().size();
+  facts.writes_arguments = schema.is_mutable();
   for (size_t i = 0; i < schema.arguments().size(); i++)
     if (schema.arguments()[i].type()->str().find("Generator") != std::string::npos) facts.generator_argument = int(i);
   static const std::unordered_set<std::string> mixed{"aten::index", "aten::index_put", "aten::index_put_",
@@ -31,30 +34,20 @@ static CallFacts read_schema(const c10::OperatorHandle& op) {
     if (result.alias_info() && !result.alias_info()->isWrite()) facts.returns_views = true;
   return facts;
 }
-const CallFacts& facts_about(const c10::OperatorHandle& op) {
-  static std::mutex mutex;
-  static auto& known = *new std::unordered_map<const void*, CallFacts>();
-  static thread_local std::unordered_map<const void*, const CallFacts*> seen;  // no lock after the first call
-  const void* key = &op.schema();
-  if (auto hit = seen.find(key); hit != seen.end()) return *hit->second;
-  std::lock_guard<std::mutex> lock(mutex);
-  auto [entry, is_new] = known.try_emplace(key);
-  if (is_new) entry->second = read_schema(op);
-  return *(seen[key] = &entry->second);
-}
 
 void translate_arguments(CallBridge& bridge, const c10::OperatorHandle& op, const CallFacts& facts, Stack* stack) {
-  const size_t first = stack->size() - op.schema().arguments().size();
+  const size_t first = stack->size() - facts.arguments;
   size_t cpu_argument = 0;
   for (size_t i = first; i < stack->size(); i++) {
     IValue& value = (*stack)[i];
     if (value.isTensor()) {
       const bool seen = bridge.cpu_operand.defined();
-      if (auto alias = bridge.to_cpu(value.toTensor()); !alias.is_same(value.toTensor())) value = std::move(alias);
+      value = bridge.to_cpu(std::move(value).toTensor());
       if (!seen && bridge.cpu_operand.defined()) cpu_argument = i - first;
     } else if (value.isTensorList()) {
-      auto list = value.toTensorVector();
-      for (auto& tensor : list) tensor = bridge.to_cpu(tensor);
+      c10::List<at::Tensor> list;
+      list.reserve(value.toListRef().size());
+      for (const IValue& tensor : value.toListRef()) list.push_back(bridge.to_cpu(tensor.toTensor()));
       value = std::move(list);
     } else if (value.isOptionalTensorList()) {
       c10::List<std::optional<at::Tensor>> list;
@@ -80,12 +73,10 @@ void translate_arguments(CallBridge& bridge, const c10::OperatorHandle& op, cons
   if (facts.generator_argument >= 0 && (*stack)[first + facts.generator_argument].isNone())
     (*stack)[first + facts.generator_argument] =
         cpu_generator_for(default_generator(c10::DeviceIndex(bridge.device)));
-  bridge.end_of_arguments();
 }
 
-void run_cpu_kernel(const c10::OperatorHandle& op, Stack* stack) {
+void run_cpu_kernel(const c10::OperatorHandle& op, const CallFacts& facts, Stack* stack) {
   if (C10_UNLIKELY(accounting)) account(op);
-  const CallFacts& facts = facts_about(op);
   if (C10_UNLIKELY(asynchronous()) && !facts.returns_views) {
     if (defer_cpu_kernel(op, facts, stack)) return;
     synchronize(current_stream(-1));
@@ -99,20 +90,48 @@ void run_cpu_kernel(const c10::OperatorHandle& op, Stack* stack) {
       borrowed.emplace(default_generator(c10::DeviceIndex(bridge.device)));
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   }
-  bridge.write_back();
-  for (size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); i++) {
+  if (facts.writes_arguments) bridge.write_back();
+  for (size_t i = stack->size() - facts.results; i < stack->size(); i++) {
     IValue& value = (*stack)[i];
     if (value.isTensor()) {
-      value = bridge.to_device(value.toTensor());
+      value = bridge.to_device(std::move(value).toTensor());
     } else if (value.isTensorList()) {
-      auto list = value.toTensorVector();
-      for (auto& tensor : list) tensor = bridge.to_device(tensor);
-      value = std::move(list);
+      auto list = value.toTensorList();
+      for (size_t j = 0; j < list.size(); j++) list.set(j, bridge.to_device(list.extract(j)));
     }
   }
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_cpu_kernel>()); }
+// The kernel of one operator.
+struct CpuKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+    std::call_once(read_, [&] { facts_ = read_schema(op); });  // not before: there are more than a thousand
+    run_cpu_kernel(op, facts_, stack);
+  }
+
+ private:
+  std::once_flag read_;
+  CallFacts facts_;
+};
+
+// The kernel of all operators that nobody claimed, such as a library's own.
+struct FallbackKernel final : c10::OperatorKernel {
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    kernel_of(op)(op, keys, stack);
+  }
+
+ private:
+  CpuKernel& kernel_of(const c10::OperatorHandle& op) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return kernels_[&op.schema()];
+  }
+  std::mutex mutex_;
+  std::unordered_map<const void*, CpuKernel> kernels_;
+};
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunctor(std::make_unique<FallbackKernel>()));
+}
 
 // The fallback alone is not enough: operators that also have a composite kernel would take it on this device and give
 // results that differ from the CPU in the last bits. So claim every operator that has a CPU kernel, and all
@@ -137,7 +156,8 @@ int claim_cpu_operators() {
         !op->hasKernelForDispatchKey(DispatchKey::Autograd))
       continue;
     const auto overload = name.overload_name.empty() ? "" : "." + name.overload_name;
-    library->impl((name.name.substr(6) + overload).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_cpu_kernel>());
+    library->impl((name.name.substr(6) + overload).c_str(),
+                  torch::CppFunction::makeFromBoxedFunctor(std::make_unique<CpuKernel>()));
     claimed++;
   }
   return claimed;

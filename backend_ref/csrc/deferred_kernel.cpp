@@ -20,7 +20,7 @@ static at::Tensor meta_of(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.is_privateuseone()) return tensor;
   auto storage = make_storage(tensor.storage().nbytes(), c10::DataPtr(nullptr, c10::Device(c10::kMeta)),
                               c10::GetAllocator(c10::kMeta), true);
-  return twin(tensor, c10::Storage(std::move(storage)), c10::DispatchKey::Meta);
+  return twin(tensor, c10::Storage(std::move(storage)));
 }
 static IValue meta_of(const IValue& value) {
   if (value.isTensor()) return meta_of(value.toTensor());

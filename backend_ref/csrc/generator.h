@@ -7,7 +7,6 @@
 #include "device.h"
 
 #include <ATen/core/Generator.h>
-#include <ATen/core/Tensor.h>
 
 namespace neuron {
 
@@ -26,8 +25,7 @@ class BorrowedCpuGenerator {
   ~BorrowedCpuGenerator();
 
  private:
-  at::Generator one_call_;
-  at::Tensor saved_;
+  at::Generator one_call_, saved_;
 };
 
 }  // namespace neuron
