@@ -42,7 +42,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.names import dotted
 from agnostic.rule import Edit, Finding, rule
-from codemods.knowledge.imports import movable
+from codemods.knowledge.imports import deleted, movable
 from codemods.knowledge.uses import ROOTS, is_reference
 
 HOMES = ("torch.cuda", "torch.distributed.ProcessGroupNCCL")
@@ -113,20 +113,5 @@ def _edits(file: File, statement: cst.Import | cst.ImportFrom, alias: cst.Import
         line = file.statement(statement)
         start, _ = file.span(line)
         text = f"from {str(movable(file, alias)).rpartition('.')[0]} import {file.source(alias)}{file.newline}"
-        return (Edit(start, start, text + file.indent(line)), _delete(file, statement, alias))
-    return (_delete(file, statement, alias),)
-
-
-def _delete(file: File, statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> Edit:
-    names = list(statement.names)  # type: ignore[arg-type]
-    if len(names) > 1:
-        at = names.index(alias)
-        if at + 1 < len(names):
-            return Edit(file.span(alias)[0], file.span(names[at + 1])[0], "")
-        return Edit(file.span(names[at - 1])[1], file.span(alias)[1], "")
-    line = file.statement(statement)
-    block = file.parent(line)
-    alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-    if not alone or (isinstance(block, cst.IndentedBlock) and len(block.body) == 1):
-        return file.replace(statement, "pass")
-    return file.delete_statement(line)
+        return (Edit(start, start, text + file.indent(line)), deleted(file, statement, alias))
+    return (deleted(file, statement, alias),)

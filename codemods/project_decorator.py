@@ -22,6 +22,7 @@ Fix safety: unsafe while the profile is a guess (`profile = "auto"`).
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -29,6 +30,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.knowledge.guard import implies
+from codemods.knowledge.imports import deleted
 from codemods.knowledge.profile import guess, own_imports
 
 
@@ -48,7 +50,26 @@ def check(name: cst.Name | cst.Decorator, file: File) -> Iterator[Finding]:
         places = [one for one in file.tree.nodes if isinstance(one, cst.Name) and one.value == name.value]
         owners = [file.parent(parent)] if isinstance(parent, cst.Decorator) else []
         together = tuple(one for one in (*places, *owners) if one is not None and one is not name)
-        yield Finding(name, message, (file.replace(name, new),), guess(file, new), together)
+        if not isinstance(parent, cst.ImportAlias):
+            edits = (file.replace(name, new),)
+        elif file.path.name == "__init__.py":
+            return  # others import the name from here
+        elif _is_there(file, parent, new) and isinstance(statement := file.parent(parent), cst.ImportFrom):
+            edits = (deleted(file, statement, parent),)
+        else:
+            edits = (file.replace(name, new),)
+        yield Finding(name, message, edits, guess(file, new), together)
+
+
+def _is_there(file: File, alias: cst.ImportAlias, new: str) -> bool:
+    """Whether a file imports a decorator already, or will once an earlier import is renamed."""
+    row = file.line(alias)
+    for statement in ast.walk(file.ast):
+        for one in statement.names if isinstance(statement, ast.ImportFrom) else ():
+            earlier = (one.lineno, one.name) < (row, file.source(alias.name))
+            if one.name == new or (earlier and file.profile.decorators.get(one.name) == new):
+                return True
+    return False
 
 
 def _condition(file: File, decorator: cst.Decorator) -> Iterator[Finding]:

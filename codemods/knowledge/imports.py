@@ -49,3 +49,19 @@ def movable(file: File, alias: cst.ImportAlias) -> str | None:
     if entry.rule == "cuda-amp":
         return f"torch.amp.{last}"
     return None
+
+
+def deleted(file: File, statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> Edit:
+    """Take one name out of an import, and the import with its last one."""
+    names = list(statement.names)  # type: ignore[arg-type]
+    if len(names) > 1:
+        at = names.index(alias)
+        if at + 1 < len(names):
+            return Edit(file.span(alias)[0], file.span(names[at + 1])[0], "")
+        return Edit(file.span(names[at - 1])[1], file.span(alias)[1], "")
+    line = file.statement(statement)
+    block = file.parent(line)
+    alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+    if not alone or (isinstance(block, cst.IndentedBlock) and len(block.body) == 1):
+        return file.replace(statement, "pass")
+    return file.delete_statement(line)
