@@ -39,6 +39,7 @@ from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
 from codemods.knowledge.device import type_expression
+from codemods.knowledge.hoist import above_comments
 from codemods.knowledge.profile import own_imports
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
@@ -90,8 +91,11 @@ def _parameter(file: File, parameter: cst.Param, text: str) -> tuple[Edit, ...]:
     edits = [file.replace(parameter.default, "None")]
     annotation = parameter.annotation.annotation if parameter.annotation is not None else None
     if annotation is not None and re.fullmatch(r"[\"']?(str|torch\.device)[\"']?", file.source(annotation)):
-        at = file.span(annotation)[1] - isinstance(annotation, cst.SimpleString)  # in front of the quote
-        edits.append(Edit(at, at, " | None"))
+        if _imports_optional(file) and not isinstance(annotation, cst.SimpleString):
+            edits += [file.insert_before(annotation, "Optional["), file.insert_after(annotation, "]")]
+        else:
+            at = file.span(annotation)[1] - isinstance(annotation, cst.SimpleString)  # in front of the quote
+            edits.append(Edit(at, at, " | None"))
     suite = file.suite(function.body)
     if (
         suite
@@ -103,11 +107,21 @@ def _parameter(file: File, parameter: cst.Param, text: str) -> tuple[Edit, ...]:
     if not suite or re.fullmatch(r"\.\.\.|pass|raise NotImplementedError.*", ast.unparse(suite[0])):
         return tuple(edits)
     row = min([suite[0].lineno, *(one.lineno for one in getattr(suite[0], "decorator_list", ()))])
-    start = file.lines[row - 1]
-    indent = file.text[start : start + suite[0].col_offset]
+    indent = file.text_of_line(row)[: suite[0].col_offset]
     if indent.strip():
         return ()
+    start = file.lines[above_comments(file, row) - 1]
     name = parameter.name.value
     step = file.module.default_indent
     lines = f"{indent}if {name} is None:{file.newline}{indent}{step}{name} = {text}{file.newline}"
     return (*edits, Edit(start, start, lines))
+
+
+def _imports_optional(file: File) -> bool:
+    """Whether a file writes `Optional[X]`, as files do that run on an older Python, too."""
+    return any(
+        isinstance(one, ast.ImportFrom)
+        and one.module == "typing"
+        and any(name.name == "Optional" for name in one.names)
+        for one in file.ast.body
+    )

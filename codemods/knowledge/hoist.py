@@ -19,13 +19,15 @@ from codemods.knowledge.scope import in_scope
 from codemods.knowledge.spell import import_edit, root
 
 SITE = re.compile(
-    r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl|cuda\.|autocast|GradScaler|custom_[fb]wd)",
+    r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl"
+    r"|(?<![\w.])cuda\.|autocast|GradScaler|custom_[fb]wd|\bdevice_ids=\[)",
     re.MULTILINE,
 )
 """A line that may need a device."""
 NEEDS_TYPE = re.compile(r"\b(?:init_device_mesh|DeviceMesh)\(\s*(?:device_type\s*=\s*)?[\"']cuda[\"']")
 """What takes no torch.device, so that a variable for the device's type serves all places."""
 PROGRAM = re.compile(r"^if __name__ == ", re.MULTILINE)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TESTS = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_\w+|\w+_test|conftest)\.py$")
 
 
@@ -57,9 +59,20 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
             torch,
         )
     name = _free_name((usual, f"accelerator_{usual}"), _names_in(file, place))
-    at = file.lines[file.line(place) - 1]
+    at = file.lines[above_comments(file, file.line_at(_start(file, place))) - 1]
     line = f"{file.indent(place)}{name} = {write(file, place, torch)}{file.newline}"
+    if isinstance(place, (cst.FunctionDef, cst.ClassDef)):
+        line += file.newline
     return Device(name, kind, "", (*edits, Edit(at, at, line)), torch)
+
+
+def above_comments(file: File, row: int) -> int:
+    """The first line of the comments that stand right above a line and belong to it; the line itself if none do."""
+    indent = re.match(r"[ \t]*", file.text_of_line(row))
+    comment = re.compile(rf"{indent[0] if indent else ''}#")
+    while row > 1 and comment.match(file.text_of_line(row - 1)):
+        row -= 1
+    return row
 
 
 def _free_name(wanted: tuple[str, ...], taken: set[str]) -> str:
@@ -81,13 +94,33 @@ def _bound_names(file: File) -> set[str]:
 
 
 def _names_in(file: File, place: cst.CSTNode) -> set[str]:
-    """Every word of the outermost function around a place: a name that it reads must not become a local one."""
-    return set(re.findall(r"\w+", file.source(_outermost(file, place) or file.module)))
+    """Every variable of the outermost function around a place: a name that it reads must not become a local one."""
+    row = file.line(place)
+    found: set[str] = set()
+    for statement in ast.walk(file.ast):
+        if isinstance(statement, _FUNCTIONS) and statement.lineno <= row <= (statement.end_lineno or 0):
+            for node in ast.walk(statement):
+                match node:
+                    case ast.Name(id=name) | ast.arg(arg=name) | ast.alias(asname=str(name)) | ast.alias(name=name):
+                        found.add(name)
+                    case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                        found.add(name)
+                    case ast.Global(names=names) | ast.Nonlocal(names=names):
+                        found.update(names)
+                    case (
+                        ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name))
+                    ):
+                        found.add(name)
+    return found
 
 
 def _sites(file: File) -> list[int]:
+    """The lines that may need a device; text in the place of a statement is documentation, and needs none."""
     if "sites" not in file.facts:
-        file.facts["sites"] = [file.line_at(match.start()) for match in SITE.finditer(file.text)]
+        texts = [one for one in ast.walk(file.ast) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)]
+        prose = {row for text in texts for row in range(text.lineno, (text.end_lineno or 0) + 1)}
+        rows = [file.line_at(match.start()) for match in SITE.finditer(file.text)]
+        file.facts["sites"] = [row for row in rows if row not in prose]
     return file.facts["sites"]
 
 
@@ -105,7 +138,7 @@ def _place_in_function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
         return None
     while True:
         first = next((one for one in block.body if _within(file, one, sites)), None)
-        if first is None or file.line(first) > file.line(node) or file.indent(first).strip():
+        if first is None or file.line_at(_start(file, first)) > file.line(node) or file.indent(first).strip():
             return None
         if not (
             isinstance(first, cst.If) and isinstance(first.body, cst.IndentedBlock) and file.inside(node, first.body)
@@ -120,11 +153,15 @@ def _place_in_function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
 
 def _within(file: File, node: cst.CSTNode, sites: list[int]) -> list[int]:
     """Those of the lines that a node covers."""
-    start, end = (
-        file.span(node.body[0])[0] if isinstance(node, cst.IndentedBlock) else file.span(node)[0],
-        file.span(node)[1],
-    )
+    start = _start(file, node.body[0] if isinstance(node, cst.IndentedBlock) else node)
+    end = file.span(node)[1]
     return [site for site in sites if file.line_at(start) <= site <= file.line_at(max(start, end - 1))]
+
+
+def _start(file: File, node: cst.CSTNode) -> int:
+    """Where a statement begins, with its decorators."""
+    decorators = node.decorators if isinstance(node, (cst.FunctionDef, cst.ClassDef)) else ()
+    return min(file.span(one)[0] for one in (node, *decorators))
 
 
 def _outermost(file: File, node: cst.CSTNode) -> cst.FunctionDef | None:
@@ -146,8 +183,7 @@ def _module_edits(file: File, text: str, imports: tuple[Edit, ...]) -> tuple[Edi
     row = 0
     for statement in file.ast.body:
         first = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
-        prose = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if any(first <= site <= (statement.end_lineno or 0) for site in sites) and not (prose or _imports(statement)):
+        if any(first <= site <= (statement.end_lineno or 0) for site in sites) and not _imports(statement):
             break
         if _imports(statement):
             row = statement.end_lineno or 0

@@ -18,6 +18,7 @@ NAMES = (
 )  # fmt: skip
 """What people, and this tool, call the device, likeliest first."""
 
+CPU = re.compile(r"(?:\w+\.device\()?[\"']cpu[\"']\)?")
 PARAMETER = "`{0}` is a parameter here; a caller may pass another device"
 
 
@@ -45,10 +46,11 @@ def _variable(file: File, name: str, bindings: list[Binding], scope: cst.CSTNode
     values = [binding.value for binding in bindings]
     if any(value is None for value in values) or not _dominates(file, bindings, scope, node):
         return None
-    kinds = {_kind(file, value) for value in values if value is not None}
+    placed = [binding.value for binding in bindings if not _is_alternative(file, binding, bindings)]
+    kinds = {_kind(file, value) for value in placed if value is not None}
     if len(kinds) != 1 or (kind := kinds.pop()) is None:
         return None
-    unsure = [value for value in values if value is not None and not _is_accelerator(file, value)]
+    unsure = len(placed) < len(values) or any(not _is_accelerator(file, value) for value in placed if value is not None)
     return Device(name, kind, f"`{name}` may be another device" if unsure else "")
 
 
@@ -104,6 +106,18 @@ def _is_accelerator(file: File, value: cst.BaseExpression) -> bool:
     if text == file.profile.expression or text == file.profile.device:
         return True
     return ("torch.accelerator" in text or "accelerator." in text or "cuda" in text) and not indexed
+
+
+def _is_alternative(file: File, binding: Binding, bindings: list[Binding]) -> bool:
+    """Whether it is the CPU, in the `else` of an `if` whose other branch sets the same variable."""
+    block = file.parent(file.statement(binding.node))
+    branch = file.parent(block) if block is not None else None
+    if not isinstance(branch, cst.Else) or binding.value is None or not CPU.fullmatch(file.source(binding.value)):
+        return False
+    above = file.parent(branch)
+    return isinstance(above, cst.If) and any(
+        file.parent(file.statement(other.node)) is above.body for other in bindings
+    )
 
 
 def _dominates(file: File, bindings: list[Binding], scope: cst.CSTNode, node: cst.CSTNode) -> bool:
