@@ -38,7 +38,10 @@ from codemods.knowledge.uses import call_of, is_reference
 
 SWITCH = re.compile(r"\b(?:torch\.backends\.cud|cudnn\.)[\w.]*")
 SKIPS = re.compile(r"(skipif|skipIf|skipUnless)$")
-NAMED = re.compile(r"(?<![\w.])\w*cuda\w*(?=\()", re.IGNORECASE)
+VENDOR_NAME = re.compile(r"cuda|rocm|hip(?![a-z])|nvidia", re.IGNORECASE)
+ABOUT = re.compile(
+    r"\btorch\.version\.(?:cuda|hip)\b|\bcudnn\b|(?<![\w.])\w*(?:cuda|rocm|nvidia)\w*(?=\()", re.IGNORECASE
+)
 AWAY = "the answer is used elsewhere, where it may stand for CUDA itself"
 
 
@@ -57,7 +60,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
     statement = file.statement(node)
     several = isinstance(statement, cst.SimpleStatementLine) and len(vendors(file.source(statement))) > 1
-    if file.torch < version("2.6") or several or _guards_switches(file, statement):
+    if file.torch < version("2.6") or several or _guards_switches(file, statement) or _says_cuda(file, node):
         yield Finding(node, message)
     else:
         yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)
@@ -74,6 +77,33 @@ def _guards_switches(file: File, statement: cst.CSTNode) -> bool:
     return rest != code and "cuda" not in rest and "accelerator" not in rest
 
 
+def _says_cuda(file: File, node: cst.CSTNode) -> bool:
+    """Whether a question is asked on behalf of CUDA or ROCm alone: a function says so by its name and gives the
+    answer, or the question is one half of another one, about the build or in the words of the project."""
+    function = file.function(node)
+    if function is not None and VENDOR_NAME.search(function.name.value) and dependants(file, _whole(file, node))[0]:
+        return True
+    return is_about_cuda(file, node)
+
+
+def is_about_cuda(file: File, node: cst.CSTNode) -> bool:
+    """Whether a condition also asks what only CUDA or ROCm answers: `... and not check_cuda_driver()`."""
+    whole = _whole(file, node)
+    return isinstance(whole, cst.BooleanOperation) and ABOUT.search(file.source(whole)) is not None
+
+
+def _whole(file: File, node: cst.CSTNode) -> cst.BaseExpression:
+    """The condition that a question is a part of."""
+    whole = node
+    for above in file.ancestors(node):
+        if isinstance(above, (cst.BooleanOperation, cst.UnaryOperation, cst.Call)) and above is not whole:
+            whole = above
+        elif not isinstance(above, (cst.Attribute, cst.Name)):
+            break
+    assert isinstance(whole, cst.BaseExpression)
+    return whole
+
+
 def _means_cuda(file: File, node: cst.CSTNode) -> str:
     """Why a question may be about CUDA itself: the words beside it say so."""
     statement = file.statement(node)
@@ -81,9 +111,6 @@ def _means_cuda(file: File, node: cst.CSTNode) -> str:
         case cst.SimpleStatementLine(body=[cst.Assert(msg=message)]) if message is not None:
             if "cuda" in file.source(message).lower():
                 return "the message says that CUDA is meant"
-        case cst.If(test=test):
-            if found := NAMED.search(file.source(test)):
-                return f"`{found[0]}` is about CUDA, by its name"
     return ""
 
 

@@ -54,6 +54,7 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         for arg in given
         if arg.keyword is not None and (arg.keyword.value != "device_id" or "cuda" in file.source(arg))
     ]
+    given = [arg for arg in given if not _is_parameter(file, arg.value)]
     if given:
         device = device_at(file, call)
         condition = f' if {device.type} != "cpu" else None'
@@ -63,3 +64,8 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
             (*device.edits, *(file.insert_after(arg.value, condition) for arg in given)),
             device.unsafe,
         )
+
+
+def _is_parameter(file: File, value: cst.BaseExpression) -> bool:
+    """Whether the caller of a function decides."""
+    return isinstance(value, cst.Name) and any(isinstance(one.node, cst.Param) for one in file.bindings(value))

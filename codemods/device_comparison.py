@@ -45,7 +45,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
-from codemods.availability import dependants
+from codemods.availability import dependants, is_about_cuda
 from codemods.device_string import imports_torch
 from codemods.knowledge.guard import leaves
 from codemods.knowledge.slots import VENDORS
@@ -107,7 +107,7 @@ def _comparison(
 
 
 def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subject: cst.BaseExpression) -> Finding:
-    if not _named_device(file, subject) or _states_requirement(file, node):
+    if not _named_device(file, subject) or is_about_cuda(file, node) or _states_requirement(file, node):
         return Finding(node, MESSAGE)
     _, together = dependants(file, node)
     return Finding(node, MESSAGE, edits, UNSAFE, together)

@@ -17,6 +17,8 @@ What can be recorded is a question to the profiler:
       step()
 - activities.append(ProfilerActivity.CUDA)
 + activities = list(supported_activities())
+  if on_gpu:
+!     activities.append(ProfilerActivity.CUDA)
 ! wanted = ProfilerActivity.CUDA
 ```
 
@@ -32,6 +34,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Finding, rule
+from codemods.knowledge.guard import implies
 from codemods.knowledge.spell import spell
 from codemods.knowledge.uses import is_reference
 
@@ -56,6 +59,9 @@ def check(node: cst.List | cst.Expr | cst.Attribute | cst.SimpleString | cst.Arg
             )
         ) if file.name(added) == f"{ACTIVITY}.CUDA":
             file.claim(added)
+            if any(isinstance(above, cst.If) and not implies(file, above.test) for above in file.ancestors(node)):
+                yield Finding(added, RECORDS)  # the program lets its user choose
+                return
             text, imports = _supported(file, node)
             edit = file.replace(node, f"{listed.value} = list({text}())")
             yield Finding(added, RECORDS, (*imports, edit), MORE)

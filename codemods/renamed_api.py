@@ -99,8 +99,9 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     together: tuple[cst.CSTNode, ...] = ()
     if call := call_of(file, node):
         edits += () if too_new(file, entry) else tuple(_positional(file, call))
-        together = sources(file, call)
-        if entry.cpu or (entry.skip and file.is_statement(call)):
+        together = (*sources(file, call), *_loop(file, call))
+        raises = entry.cpu == "{}" and isinstance(file.parent(call), cst.Subscript)  # nothing is in it
+        if (entry.cpu and not raises) or (entry.skip and file.is_statement(call)):
             guard, before = guarded(file, call, entry.cpu)
             edits += guard
             together += before
@@ -122,3 +123,15 @@ def _positional(file: File, call: cst.Call) -> Iterator[Edit]:
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value == "device":
             yield Edit(file.span(arg)[0], file.span(arg.value)[0], "")
+
+
+def _loop(file: File, call: cst.Call) -> tuple[cst.CSTNode, ...]:
+    """The body of `for index in range(torch.cuda.device_count()):`, which is for CUDA if anything in it is."""
+    below: cst.CSTNode = call
+    for above in file.ancestors(call):
+        if isinstance(above, cst.For) and below is above.iter:
+            return (above.body,)
+        if isinstance(above, (cst.BaseCompoundStatement, cst.BaseSmallStatement)):
+            break
+        below = above
+    return ()

@@ -95,6 +95,8 @@ def _compares(
     value = file.string(right)
     if value == "cuda" and isinstance(operator, (cst.Equal, cst.NotEqual)):
         return isinstance(operator, cst.Equal) == truth
+    if "backend" in file.source(left) and (value == "nccl" or file.source(right).endswith(".NCCL")):
+        return isinstance(operator, cst.Equal) and truth
     if value == "cpu" and isinstance(operator, (cst.Equal, cst.NotEqual)):
         return isinstance(operator, cst.NotEqual) == truth
     if isinstance(left, cst.Call) and file.name(left.func) in (
