@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import libcst as cst
@@ -19,17 +20,30 @@ LIBRARY = "CUDAExecutionProvider"
 """How ONNX Runtime is told to use CUDA."""
 
 
+OWN = re.compile(r"\bis_(?:torch_)?cuda(?:_available)?\(\)")
+"""The project's own question for CUDA."""
+KERNELS = ("cuda", "cutlass", "pycuda")
+"""Packages for writing CUDA kernels; a file that cannot be imported without one is for CUDA."""
+
+
 def veto(file: File, node: cst.CSTNode) -> str:
     """Why nothing may be changed at a node; empty if it may.
 
     TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13). A class that is called CUDA is one
     implementation among others, and a function called `cuda` moves there by contract. Fake tensors need no device, so
     that their literals mean what they say. What only type checkers read has no device at all. What is left for CUDA
-    after the questions for other vendors is its own, and so is what a CUDA-only library is told.
+    after the questions for other vendors is its own, and so is what a CUDA-only library is told, what stands behind
+    the project's own question for CUDA, a file of kernels, and the branch for a torch without `torch.accelerator`.
     """
+    if package := _kernels(file):
+        return f"this file is for CUDA: it needs `{package}`"
     below = node
     for above in file.ancestors(node):
         match above:
+            case cst.If(test=test, body=body) | cst.IfExp(test=test, body=body) if below is body and _is_own(
+                file, test
+            ):
+                return f"`{file.source(test)}` asks for CUDA"
             case cst.If(test=test, orelse=cst.Else() as rest) | cst.IfExp(test=test, orelse=rest) if below is rest:
                 if others := vendors(file.source(test)) - {"cuda", "cpu"}:
                     return f"what is left after asking for {' and '.join(sorted(others))} is for CUDA"
@@ -47,6 +61,25 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 return f"`{LIBRARY}` beside it means CUDA"
         below = above
     return ""
+
+
+def _is_own(file: File, test: cst.BaseExpression) -> bool:
+    text = file.source(test)
+    return OWN.search(text) is not None and re.search(r"\b(?:not|or)\b", text) is None
+
+
+def _kernels(file: File) -> str:
+    """The package for CUDA kernels that a file imports in any case."""
+    if "kernels" not in file.facts:
+        names: list[str] = []
+        for statement in file.ast.body:
+            match statement:
+                case ast.Import(names=aliases):
+                    names += [alias.name for alias in aliases]
+                case ast.ImportFrom(module=str(module), level=0):
+                    names.append(module)
+        file.facts["kernels"] = next((name for name in names if name.partition(".")[0] in KERNELS), "")
+    return file.facts["kernels"]
 
 
 def _is_scripted(file: File, decorator: cst.Decorator) -> bool:
