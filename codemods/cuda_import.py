@@ -35,6 +35,7 @@ An import that nothing in the file uses may be there for others, and is reported
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -103,8 +104,8 @@ def _exported(file: File, alias: cst.ImportAlias) -> bool:
 def _edits(file: File, statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> tuple[Edit, ...]:
     names = list(statement.names)  # type: ignore[arg-type]
     if isinstance(statement, cst.Import):
-        if alias.asname is None:  # it binds `torch`
-            return (file.replace(alias, "torch"),)
+        if alias.asname is None:  # it binds `torch`, as another import may do
+            return (deleted(file, statement, alias) if _binds_torch(file) else file.replace(alias, "torch"),)
     elif movable(file, alias):
         homes = {movable(file, one) for one in names}
         modules = {home.rpartition(".")[0] if home else None for home in homes}
@@ -115,3 +116,15 @@ def _edits(file: File, statement: cst.Import | cst.ImportFrom, alias: cst.Import
         text = f"from {str(movable(file, alias)).rpartition('.')[0]} import {file.source(alias)}{file.newline}"
         return (Edit(start, start, text + file.indent(line)), deleted(file, statement, alias))
     return (deleted(file, statement, alias),)
+
+
+def _binds_torch(file: File) -> bool:
+    """Whether the name `torch` is there without the imports of CUDA-only modules."""
+    return any(
+        isinstance(statement, ast.Import)
+        and any(
+            one.asname is None and one.name.partition(".")[0] == "torch" and not one.name.startswith(HOMES)
+            for one in statement.names
+        )
+        for statement in file.ast.body
+    )
