@@ -92,7 +92,16 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
             where = f"{device.text} if {name} is None else {where}"
         yield Finding(call, message, (*edits, file.replace(index, where)), device.unsafe or NUMBER)
     else:
-        yield Finding(call, message, (file.replace(method, "to"),), "`.cuda(None)` moves and `.to(None)` does not")
+        edits = () if _defaults_to_none(file, index.value) else (file.replace(method, "to"),)
+        yield Finding(call, message, edits, "`.cuda(None)` moves and `.to(None)` does not")
+
+
+def _defaults_to_none(file: File, device: cst.BaseExpression) -> bool:
+    """Whether it is a parameter that is None unless the caller says otherwise."""
+    if not isinstance(device, cst.Name) or is_not_none(file, device):
+        return False
+    defaults = [one.node.default for one in file.bindings(device) if isinstance(one.node, cst.Param)]
+    return any(isinstance(default, cst.Name) and default.value == "None" for default in defaults)
 
 
 def _may_be_none(file: File, index: cst.BaseExpression) -> bool:

@@ -107,7 +107,12 @@ def _comparison(
 
 
 def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subject: cst.BaseExpression) -> Finding:
-    if not _named_device(file, subject) or is_about_cuda(file, node) or _states_requirement(file, node):
+    if (
+        not _named_device(file, subject)
+        or _lists(file, node, subject)
+        or is_about_cuda(file, node)
+        or _states_requirement(file, node)
+    ):
         return Finding(node, MESSAGE)
     _, together = dependants(file, node)
     return Finding(node, MESSAGE, edits, UNSAFE, together)
@@ -130,6 +135,20 @@ def _states_requirement(file: File, node: cst.BaseExpression) -> bool:
             case cst.BaseCompoundStatement():
                 return False
     return False
+
+
+def _lists(file: File, node: cst.BaseExpression, subject: cst.BaseExpression) -> bool:
+    """Whether a condition goes on to ask the same device for other kinds: `d == "cuda" or d == "mps"`."""
+    whole = node
+    for above in file.ancestors(node):
+        if not isinstance(above, cst.BooleanOperation):
+            break
+        whole = above
+    kinds = "|".join(sorted(VENDORS - {"cuda"}))
+    asked = (
+        rf"(?<![\w.]){re.escape(file.source(subject))}\s*(?:==|!=|(?:not\s+)?in\b)\s*[(\[{{]?\s*[\"'](?:{kinds})[\"']"
+    )
+    return re.search(asked, file.source(whole)) is not None
 
 
 def _named_device(file: File, subject: cst.BaseExpression) -> bool:
