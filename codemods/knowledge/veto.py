@@ -20,6 +20,7 @@ LIBRARY = "CUDAExecutionProvider"
 """How ONNX Runtime is told to use CUDA."""
 
 
+OLD = re.compile(r"\bhasattr\(\w+, [\"']accelerator[\"']\)")
 OWN = re.compile(r"\bis_(?:torch_)?cuda(?:_available)?\(\)")
 """The project's own question for CUDA."""
 KERNELS = ("cuda", "cutlass", "pycuda")
@@ -45,6 +46,8 @@ def veto(file: File, node: cst.CSTNode) -> str:
             ):
                 return f"`{file.source(test)}` asks for CUDA"
             case cst.If(test=test, orelse=cst.Else() as rest) | cst.IfExp(test=test, orelse=rest) if below is rest:
+                if OLD.search(file.source(test)):
+                    return "this is for a torch without `torch.accelerator`"
                 if others := vendors(file.source(test)) - {"cuda", "cpu"}:
                     return f"what is left after asking for {' and '.join(sorted(others))} is for CUDA"
             case cst.FunctionDef(decorators=decorators) if any(_is_scripted(file, one) for one in decorators):
