@@ -14,6 +14,19 @@ accelerator:
 + model = DDP(model, device_ids=[rank] if device.type != "cpu" else None, output_device=rank if device.type != "cpu" else None)
 ```
 
+A function that is given one number goes the same way; one that is given the list leaves that to its caller:
+
+```diff
+  import torch
+  from torch.nn.parallel import DistributedDataParallel as DDP
+  device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+  def wrap(model, gpu):
+-     return DDP(model.cuda(), device_ids=[gpu], output_device=gpu)
++     return DDP(model.to(device), device_ids=[gpu] if device.type != "cpu" else None, output_device=gpu if device.type != "cpu" else None)
+  def wrap_on(model, device_ids):
+      return DDP(model, device_ids=device_ids)
+```
+
 It is reported only in files that are bound to CUDA otherwise.
 
 Fix safety: safe; unsafe where a device in scope may be another one.
@@ -54,8 +67,8 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         for arg in given
         if arg.keyword is not None and (arg.keyword.value != "device_id" or "cuda" in file.source(arg))
     ]
-    given = [arg for arg in given if not _is_parameter(file, arg.value)]
-    if given:
+    decides = min(given, key=lambda arg: file.source(arg), default=None)  # `output_device` goes with `device_ids`
+    if decides is not None and not _is_parameter(file, decides.value):
         device = device_at(file, call)
         condition = f' if {device.type} != "cpu" else None'
         yield Finding(
