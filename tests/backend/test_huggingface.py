@@ -140,9 +140,14 @@ def test_models_of_every_kind_equal_the_cpu(tmp_path):
     assert f"| equal | {len(SAMPLE)} |" in table
 
 
+REORDERED = {"sam3", "sam3_lite_text"}
+"""PyTorch's group norm keeps channels_last on the CPU only and makes its input contiguous elsewhere, so that the
+backward pass of these two, which feed it convolutions in channels_last, adds up in another order."""
+
+
 @pytest.mark.slow
 def test_every_model_type_equals_the_cpu(tmp_path):
     outcomes, _ = sweep(tmp_path, timeout=3 * 3600)
     taking_part = {k: o for k, o in outcomes.items() if not o.startswith(("not buildable", "no inputs"))}
-    assert {k: o for k, o in taking_part.items() if o != "equal"} == {}
+    assert {k: o for k, o in taking_part.items() if o != "equal"} == dict.fromkeys(REORDERED, "close")
     assert len(taking_part) >= 480
