@@ -31,7 +31,7 @@ def veto(file: File, node: cst.CSTNode) -> str:
     """Why nothing may be changed at a node; empty if it may.
 
     TorchScript knows `torch.cuda` and no `torch.accelerator` (torch 2.13). A class that is called CUDA is one
-    implementation among others, and a function called `cuda` moves there by contract. Fake tensors need no device, so
+    implementation among others, and a function called `cuda` moves there by contract if there are others. Fake tensors need no device, so
     that their literals mean what they say. What only type checkers read has no device at all. What is left for CUDA
     after the questions for other vendors is its own, and so is what a CUDA-only library is told, what stands behind
     the project's own question for CUDA, a file of kernels, and the branch for a torch without `torch.accelerator`.
@@ -54,8 +54,8 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 return "TorchScript has no `torch.accelerator`"
             case cst.ClassDef(name=cst.Name(name)) if CUDA_CLASS.fullmatch(name):
                 return f"`{name}` is the implementation for CUDA, by its name"
-            case cst.FunctionDef(name=cst.Name("cuda")):
-                return "a function called `cuda` is about CUDA, by its name"
+            case cst.FunctionDef(name=cst.Name("cuda")) if _has_siblings(file, above):
+                return "`cuda` is about CUDA by its name, beside a way to other devices"
             case cst.If(test=test, body=body) if below is body and file.source(test).endswith("TYPE_CHECKING"):
                 return "type checkers read this, and it never runs"
             case cst.With(items=items) if any("fake" in file.source(item).lower() for item in items):
@@ -64,6 +64,14 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 return f"`{LIBRARY}` beside it means CUDA"
         below = above
     return ""
+
+
+def _has_siblings(file: File, method: cst.FunctionDef) -> bool:
+    """Whether a function `cuda` is no method, or its class has methods for other devices, too."""
+    owner = next((above for above in file.ancestors(method) if isinstance(above, cst.ClassDef)), None)
+    return (
+        owner is None or re.search(r"^\s+def (to|cpu|xpu|npu|mps|hpu)\(", file.source(owner), re.MULTILINE) is not None
+    )
 
 
 def _is_own(file: File, test: cst.BaseExpression) -> bool:
