@@ -43,6 +43,13 @@ def test_a_recipe_names_what_exists_and_says_why(path) -> None:
     assert bool(recipe.exclude or recipe.ignore) <= bool(recipe.on_purpose), "what is left on purpose has a reason"
 
 
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_the_proof_of_a_recipe_is_there(path) -> None:
+    for test in recipes.read(path).proof:
+        file, _, function = test.partition("::")
+        assert f"def {function or 'test_'}" in (PATCHES.parent / file).read_text(encoding="utf-8")
+
+
 def test_titles_name_rules_and_fit_a_subject() -> None:
     assert {*titles()} <= {rule.name for rule in load().rules.values()}
     assert max(map(len, titles().values())) <= 50
