@@ -41,6 +41,8 @@ from codemods.knowledge.rename import PART, attributes, references, renamed
 @rule("AGN308", "cuda", "CUDA")
 def check(target: cst.AssignTarget, file: File) -> Iterator[Finding]:
     word = file.profile.identifier
+    if not word or not PART.search(file.source(target.target)):
+        return
     match target.target:
         case cst.Name() as variable:
             values = [binding.value for binding in file.bindings(variable)]
@@ -49,7 +51,7 @@ def check(target: cst.AssignTarget, file: File) -> Iterator[Finding]:
             values, places, scope = set_to(file, attribute), attributes(file, attribute), file.module
         case _:
             return
-    if not word or not PART.search(variable.value) or not places or places[0] is not variable:
+    if not PART.search(variable.value) or not places or places[0] is not variable:
         return
     depends = [_depends(file, value) if value is not None else () for value in values]
     name = renamed(variable.value, word)
