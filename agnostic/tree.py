@@ -140,7 +140,10 @@ class Tree:
         if line in self._gaps:
             at, width = self._gaps[line]
             column += width if column > at else 0
-        return self._theirs[line] + column
+        there = self._theirs[line] + column
+        if line + 1 < len(self._theirs):  # what was blanked out may have been shorter than what stands for it
+            there = min(there, self._theirs[line + 1] - (column > 0))
+        return there
 
 
 def _gaps(text: str, written: str) -> dict[int, tuple[int, int]]:
