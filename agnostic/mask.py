@@ -87,7 +87,7 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
     rows = set().union(*(lines.hits(re.escape(one)) for one in present), *map(lines.hits, evidence))
     names: set[str] = set()  # stand for something with a token in it
     roots = set(packages)  # stand for a package
-    members: set[str] = set()  # stand for something else of a package
+    members: set[str] = set()  # stand for something else of a package, or what a token is a member of
 
     def note(found: Iterator[tuple[str, str]]) -> None:
         for name, origin in found:
@@ -99,7 +99,12 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
             elif origin.partition(".")[0] in roots:
                 members.add(name)
 
-    note(imports(lines))
+    imported = list(imports(lines))
+    note(iter(imported))
+    receivers = {name for row in rows for name in re.findall(rf"(\w+)\.(?:{token.pattern})", lines.line(row))}
+    receivers -= {"self", "cls", *roots}
+    names |= receivers.intersection(name for name, _ in imported)
+    members |= receivers
     known: set[str] = set()
     while roots - known:
         fresh, known = roots - known, set(roots)
@@ -109,7 +114,7 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
     found += [lines.find(word, rf"{_SPACE}{package}\b") for package in packages for word in ("import", "from")]
     found += [lines.find(name, r"\b") for name in names]
     found += [lines.find(word, r"\b") for word in ("global", "nonlocal")]
-    for member in members:  # where a name of the package is bound to something else
+    for member in members:  # where the name is bound
         found.append(lines.find(member, r"[ \t]*(?:=(?!=)|:|,)"))
         found += [lines.find(word, rf"[ \t]+{member}\b") for word in ("as", "for", "import")]
     return rows.union(*map(lines.rows, found))

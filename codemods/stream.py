@@ -44,7 +44,7 @@ from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.guard import is_not_none
-from codemods.knowledge.spell import import_edit, spell
+from codemods.knowledge.spell import member, spell
 from codemods.knowledge.uses import argument, call_of, has_star, use
 
 CLASSES = {"Stream": "torch.Stream", "Event": "torch.Event"}
@@ -128,19 +128,8 @@ def _context(file: File, node: cst.CSTNode, call: cst.Call) -> tuple[tuple[Edit,
     text = file.source(arg.value)
     if not isinstance(arg.value, (cst.Name, cst.Attribute)):
         return None, ""
-    null, imports = _nullcontext(file, node)
+    null, imports = member(file, "contextlib", "nullcontext")
     return (*imports, Edit(start, first, f"{null}() if {text} is None else "), Edit(last, end, "")), ""
-
-
-def _nullcontext(file: File, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:
-    for scope in file.names.visible(node):
-        for name, bindings in file.names.bound_in(scope).items():
-            origins = {binding.origin for binding in bindings}
-            if origins == {"contextlib"}:
-                return f"{name}.nullcontext", ()
-            if origins == {"contextlib.nullcontext"}:
-                return name, ()
-    return "contextlib.nullcontext", (import_edit(file, "import contextlib"),)
 
 
 def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False, asked: frozenset[str] = frozenset()) -> bool:

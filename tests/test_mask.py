@@ -29,6 +29,9 @@ ALIASES = {
     "rebound by import": "import torch\nx = 1\nimport tensorflow as torch\ntorch.cuda.synchronize()\n",
     "rebound by a loop": "import torch\nfor torch in y:\n    pass\ntorch.cuda.synchronize()\n",
     "parameter": "import torch\ndef f(torch):\n    x = 1\n    torch.cuda.synchronize()\n",
+    "parameter of a function": "import torch\ndef f(device: str):\n    x = 1\nf('cuda')\n",
+    "import of its own": "import contextlib\nimport torch\nx = 1\nwith torch.cuda.stream(y):\n    pass\n",
+    "object": "import torch\nclass A:\n    def cuda(self):\n        x = 1\na = A()\nx = 1\na.cuda()\n",
     "global": "def f():\n    global c\n    import torch.cuda as c\ndef g():\n    x = 1\n    c.seed()\n",
 }
 

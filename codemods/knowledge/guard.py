@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import libcst as cst
 
@@ -63,7 +63,7 @@ def implies(file: File, test: cst.BaseExpression, truth: bool = True, asked: fro
             return _all_imply(file, [binding.value for binding in file.bindings(test)], truth, asked | {name})
         case cst.Attribute(attr=cst.Name("is_cuda")):
             return truth
-        case cst.Attribute(value=cst.Name(), attr=cst.Name(attribute)) if attribute not in asked:
+        case cst.Attribute(value=cst.Name()) if (attribute := file.source(test)) not in asked:
             return _all_imply(file, set_to(file, test), truth, asked | {attribute})
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
             return _compares(file, left, operator, right, truth)
@@ -76,16 +76,19 @@ def _all_imply(file: File, values: list[cst.BaseExpression | None], truth: bool,
 
 
 def set_to(file: File, attribute: cst.Attribute) -> list[cst.BaseExpression | None]:
-    """What a file sets `args.cuda` to; nothing if it is the value of an option, too."""
+    """What a file sets `args.cuda` to; nothing if it is the value of an option, too, or not every value is known."""
     if "attributes" not in file.facts:
         found = file.facts["attributes"] = defaultdict(list)
         for node in file.tree.nodes:
             match node:
                 case cst.Assign(targets=[cst.AssignTarget(cst.Attribute() as target)], value=value):
                     found[file.source(target)].append(value)
-    values = file.facts["attributes"].get(file.source(attribute), [])
+        names = (one for one in ast.walk(file.ast) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store))
+        file.facts["stores"] = Counter(map(ast.unparse, names))
+    name = file.source(attribute)
+    values = file.facts["attributes"].get(name, [])
     option = rf"[\"'](--)?{attribute.attr.value}[\"']"
-    return [] if values and re.search(option, file.text) else values
+    return values if len(values) == file.facts["stores"][name] and not re.search(option, file.text) else []
 
 
 def _compares(

@@ -28,8 +28,6 @@ def is_foreign(file: File, receiver: cst.BaseExpression) -> bool:
             bindings = file.bindings(name)
             if any(binding.origin or isinstance(binding.node, cst.ClassDef) for binding in bindings):
                 return True
-            if not bindings and name.value in _imported_names(file):
-                return True
             values = [binding.value for binding in bindings]
             return bool(values) and all(
                 isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and _is_own(file, value.func)
@@ -39,18 +37,6 @@ def is_foreign(file: File, receiver: cst.BaseExpression) -> bool:
             origin = file.name(receiver) or ""
             return origin.startswith(("torch.", "triton", "numba", "cupy"))
     return False
-
-
-def _imported_names(file: File) -> set[str]:
-    """Every name that an import binds; one without CUDA in it is not in the tree."""
-    if "imported names" not in file.facts:
-        file.facts["imported names"] = {
-            alias.asname or alias.name.partition(".")[0]
-            for node in ast.walk(file.ast)
-            if isinstance(node, (ast.Import, ast.ImportFrom))
-            for alias in node.names
-        }
-    return file.facts["imported names"]
 
 
 def _is_own(file: File, name: cst.Name) -> bool:

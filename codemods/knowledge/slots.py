@@ -137,27 +137,24 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
 
 def _parameter(file: File, call: cst.Call, arg: cst.Arg) -> Slot | None:
     """The slot of an argument of a function or class of this file, by the parameter that it fills."""
-    nodes = [binding.node for binding in file.bindings(call.func)] if isinstance(call.func, cst.Name) else []
-    if len(nodes) != 1:
+    if not isinstance(call.func, cst.Name) or arg.keyword is not None:
         return None
-    function, skipped = nodes[0], 0
-    if isinstance(function, cst.ClassDef):
-        methods = [
-            one for one in function.body.body if isinstance(one, cst.FunctionDef) and one.name.value == "__init__"
-        ]
+    bindings = file.bindings(call.func)
+    found = [one for one in file.ast.body if getattr(one, "name", None) == call.func.value]
+    if len(found) != 1 or any(not isinstance(one.node, (cst.FunctionDef, cst.ClassDef)) for one in bindings):
+        return None
+    function, skipped = found[0], 0
+    if isinstance(function, ast.ClassDef):
+        methods = [one for one in function.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
         function, skipped = (methods[0], 1) if methods else (function, 0)
-    if not isinstance(function, cst.FunctionDef):
+    if not isinstance(function, ast.FunctionDef):
         return None
+    parameters = [*function.args.posonlyargs, *function.args.args]
     position = call.args.index(arg) + skipped
-    parameters = function.params.params
-    if (
-        arg.keyword is not None
-        or position >= len(parameters)
-        or not DEVICE_WORD.search(parameters[position].name.value)
-    ):
+    if position >= len(parameters) or not DEVICE_WORD.search(parameters[position].arg):
         return None
     annotation = parameters[position].annotation
-    wants_string = annotation is not None and file.source(annotation.annotation) == "str"
+    wants_string = annotation is not None and ast.unparse(annotation) == "str"
     return Slot("type" if wants_string else "device", _stranger(file, call))
 
 

@@ -27,6 +27,17 @@ def spell(file: File, name: str, node: cst.CSTNode) -> tuple[str, tuple[Edit, ..
     return torch + name.removeprefix("torch"), edits
 
 
+def member(file: File, module: str, name: str) -> tuple[str, tuple[Edit, ...]]:
+    """A member of a module of the standard library as the file can write it, with the import if there is none."""
+    for statement in file.ast.body:
+        for alias in statement.names if isinstance(statement, (ast.Import, ast.ImportFrom)) else ():
+            if isinstance(statement, ast.Import) and alias.name == module:
+                return f"{alias.asname or module}.{name}", ()
+            if isinstance(statement, ast.ImportFrom) and (statement.module, alias.name) == (module, name):
+                return alias.asname or name, ()
+    return f"{module}.{name}", (import_edit(file, f"import {module}"),)
+
+
 def import_edit(file: File, line: str) -> Edit:
     """Put an import where it belongs: in order behind the file's plain imports, else in front of all others.
 
