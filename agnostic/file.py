@@ -67,6 +67,11 @@ class File:
         return version(self.settings.stated_torch or self.profile.oldest_torch or DEFAULT_TARGET_TORCH)
 
     @cached_property
+    def syntax(self) -> list[ast.AST]:
+        """Every node of `ast`, from the outside to the inside."""
+        return list(ast.walk(self.ast))
+
+    @cached_property
     def newline(self) -> str:
         """The file's own line end."""
         found = NEWLINE.search(self.text)
@@ -155,7 +160,7 @@ class File:
         if "suites" not in self.facts:
             suites = (
                 body
-                for node in ast.walk(self.ast)
+                for node in self.syntax
                 for name in ("body", "orelse", "finalbody")
                 if isinstance(body := getattr(node, name, None), list) and body and isinstance(body[0], ast.stmt)
             )

@@ -15,7 +15,11 @@ import libcst as cst
 from agnostic.tree import Tree
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
-_SCOPES = (cst.Module, cst.FunctionDef, cst.ClassDef, cst.Lambda, *_COMPREHENSIONS)
+_BINDERS = {
+    cst.ImportAlias, cst.FunctionDef, cst.ClassDef, cst.Param, cst.Assign, cst.AnnAssign, cst.NamedExpr, cst.AugAssign,
+    cst.For, cst.Del, cst.CompFor, cst.AsName, cst.MatchAs, cst.MatchStar,
+}  # fmt: skip
+"""Asked by type, since isinstance is slow for nodes, which are abstract base classes."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class Names:
             if isinstance(node, (cst.Global, cst.Nonlocal)):
                 outer[self._home(node)] |= {item.name.value for item in node.names}
         for node in self._tree.nodes:
-            for name, binding, home in self._binds(node):
+            for name, binding, home in self._binds(node) if type(node) in _BINDERS else ():
                 if name in outer[home]:
                     home = self._tree.module
                 found[home][name].append(binding)

@@ -64,7 +64,7 @@ def check(name: cst.Name | cst.Decorator, file: File) -> Iterator[Finding]:
 def _is_there(file: File, alias: cst.ImportAlias, new: str) -> bool:
     """Whether a file imports a decorator already, or will once an earlier import is renamed."""
     row = file.line(alias)
-    for statement in ast.walk(file.ast):
+    for statement in file.syntax:
         for one in statement.names if isinstance(statement, ast.ImportFrom) else ():
             earlier = (one.lineno, one.name) < (row, file.source(alias.name))
             if one.name == new or (earlier and file.profile.decorators.get(one.name) == new):

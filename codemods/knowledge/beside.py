@@ -46,7 +46,7 @@ class Prose:
 
 def messages(file: File) -> Iterator[Prose]:
     """The messages that belong to a condition, and those that say what a call in them gives."""
-    for node in ast.walk(file.ast):
+    for node in file.syntax:
         match node:
             case ast.Call(func=func, args=[test, *others], keywords=keywords) if SKIPS.fullmatch(_last(func)):
                 yield from _texts(file, [*others, *(one.value for one in keywords)], _asked(file, test))
@@ -93,7 +93,7 @@ def _set(file: File) -> dict[str, list[ast.Assign]]:
     """The assignments of each variable."""
     if "assignments" not in file.facts:
         known: dict[str, list[ast.Assign]] = {}
-        for node in ast.walk(file.ast):
+        for node in file.syntax:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 known.setdefault(node.targets[0].id, []).append(node)
         file.facts["assignments"] = known
@@ -165,7 +165,7 @@ def _comment(file: File, block: list[tokenize.TokenInfo], code: Span) -> Iterato
 def _heads(file: File) -> dict[int, Span]:
     """The statement that begins on a row; of a compound one only what stands above its body."""
     heads: dict[int, Span] = {}
-    for node in ast.walk(file.ast):
+    for node in file.syntax:
         if isinstance(node, ast.stmt):
             start, end = _whole(file, node)
             body = getattr(node, "body", None)
@@ -184,7 +184,7 @@ def compared(file: File) -> set[str]:
     if "compared" not in file.facts:
         file.facts["compared"] = {
             one.value.lower()
-            for node in ast.walk(file.ast)
+            for node in file.syntax
             for one in _compared(node)
             if isinstance(one, ast.Constant) and isinstance(one.value, str) and PHRASE.search(one.value)
         }

@@ -83,7 +83,7 @@ def set_to(file: File, attribute: cst.Attribute) -> list[cst.BaseExpression | No
             match node:
                 case cst.Assign(targets=[cst.AssignTarget(cst.Attribute() as target)], value=value):
                     found[file.source(target)].append(value)
-        names = (one for one in ast.walk(file.ast) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store))
+        names = (one for one in file.syntax if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store))
         file.facts["stores"] = Counter(map(ast.unparse, names))
     name = file.source(attribute)
     values = file.facts["attributes"].get(name, [])

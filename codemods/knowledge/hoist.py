@@ -84,7 +84,7 @@ def _bound_names(file: File) -> set[str]:
     """Every name that anything in the file binds."""
     if "bound names" not in file.facts:
         taken = file.facts["bound names"] = set()
-        for node in ast.walk(file.ast):
+        for node in file.syntax:
             match node:
                 case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name) | ast.alias(asname=str(name)):
                     taken.add(name)
@@ -97,7 +97,7 @@ def _names_in(file: File, place: cst.CSTNode) -> set[str]:
     """Every variable of the outermost function around a place: a name that it reads must not become a local one."""
     row = file.line(place)
     found: set[str] = set()
-    for statement in ast.walk(file.ast):
+    for statement in file.syntax:
         if isinstance(statement, _FUNCTIONS) and statement.lineno <= row <= (statement.end_lineno or 0):
             for node in ast.walk(statement):
                 match node:
@@ -117,7 +117,7 @@ def _names_in(file: File, place: cst.CSTNode) -> set[str]:
 def _sites(file: File) -> list[int]:
     """The lines that may need a device; text in the place of a statement is documentation, and needs none."""
     if "sites" not in file.facts:
-        texts = [one for one in ast.walk(file.ast) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)]
+        texts = [one for one in file.syntax if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)]
         prose = {row for text in texts for row in range(text.lineno, (text.end_lineno or 0) + 1)}
         rows = [file.line_at(match.start()) for match in SITE.finditer(file.text)]
         file.facts["sites"] = [row for row in rows if row not in prose]

@@ -52,7 +52,7 @@ def is_another(file: File, module: str, name: str) -> bool:
             and name in (alias.asname or alias.name for alias in one.names)
             and not f"{one.module}.".startswith(f"{module}.")
             and (one.module or "").rpartition(".")[2] != module.rpartition(".")[2]
-            for one in ast.walk(file.ast)
+            for one in file.syntax
         )
     return file.facts[key]
 
@@ -60,7 +60,7 @@ def is_another(file: File, module: str, name: str) -> bool:
 def _does_so(file: File, name: str) -> bool:
     return any(
         isinstance(one, ast.ImportFrom) and one.col_offset and name in (alias.name for alias in one.names)
-        for one in ast.walk(file.ast)
+        for one in file.syntax
     )
 
 
