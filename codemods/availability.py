@@ -31,6 +31,7 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Finding, rule
+from agnostic.tree import children
 from codemods.knowledge.guard import leaves
 from codemods.knowledge.ladder import vendors
 from codemods.knowledge.spell import spell
@@ -40,8 +41,11 @@ SWITCH = re.compile(r"\b(?:torch\.backends\.cud|cudnn\.)[\w.]*")
 SKIPS = re.compile(r"(skipif|skipIf|skipUnless)$")
 VENDOR_NAME = re.compile(r"cuda|rocm|hip(?![a-z])|nvidia", re.IGNORECASE)
 ABOUT = re.compile(
-    r"\btorch\.version\.(?:cuda|hip)\b|\bcudnn\b|(?<![\w.])\w*(?:cuda|rocm|nvidia)\w*(?=\()", re.IGNORECASE
+    r"\btorch\.version\.(?:cuda|hip)\b|\bcudnn\b|(?<![\w.])\w*(?:cuda|rocm|nvidia)\w*(?=\()"
+    r"|capability|(?<![a-z])sm_?(?:\d\d|at_least)",
+    re.IGNORECASE,
 )
+"""What only CUDA or ROCm answers: questions for the build, and for compute capabilities in any words."""
 AWAY = "the answer is used elsewhere, where it may stand for CUDA itself"
 
 
@@ -121,6 +125,11 @@ def dependants(
 
     `kept` are the variables that hold the answer and are being followed already.
     """
+    unsafe, found = _dependants(file, answer, kept)
+    return unsafe, tuple(piece for one in found for piece in _but_own(file, one))
+
+
+def _dependants(file: File, answer: cst.BaseExpression, kept: frozenset[str]) -> tuple[str, tuple[cst.CSTNode, ...]]:
     below: cst.CSTNode = answer
     for above in file.ancestors(answer):
         match above:
@@ -174,6 +183,33 @@ def _rest(file: File, statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
         at = list(block.body).index(statement)  # type: ignore[arg-type]
         return tuple(block.body[at + 1 :])
     return ()
+
+
+def _but_own(file: File, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node, in pieces if it has to be, without the statements that ask for CUDA themselves: they are right anyway."""
+    if "own questions" not in file.facts:
+        file.facts["own questions"] = [one for one in file.tree.nodes if isinstance(one, cst.If) and _asks(file, one)]
+    own = file.facts["own questions"]
+    if node in own:
+        return
+    if not any(file.inside(one, node) for one in own):
+        yield node
+        return
+    for below in children(node):
+        yield from _but_own(file, below)
+
+
+def _asks(file: File, statement: cst.If) -> bool:
+    """Whether it is `if torch.cuda.is_available() and ...:`, and nothing before it and no `else` is about CUDA."""
+    operands = [statement.test]
+    while isinstance(operands[0], cst.BooleanOperation) and isinstance(operands[0].operator, cst.And):
+        operands[:1] = [operands[0].left, operands[0].right]
+    for operand in operands:
+        if isinstance(operand, cst.Call) and file.name(operand.func) == "torch.cuda.is_available":
+            return statement.orelse is None
+        if "torch.cuda" in file.source(operand):
+            break
+    return False
 
 
 def _kept(

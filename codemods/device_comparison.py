@@ -48,6 +48,7 @@ from agnostic.rule import Edit, Finding, rule
 from codemods.availability import dependants, is_about_cuda
 from codemods.device_string import imports_torch
 from codemods.knowledge.guard import leaves
+from codemods.knowledge.hoist import device_at
 from codemods.knowledge.slots import VENDORS
 
 UNSAFE = "other accelerators take this branch too"
@@ -84,8 +85,14 @@ def _comparison(
                         node, "a torch.device never equals a string, so this is always false; compare `.type`"
                     )
                     return
-                sign = "!=" if isinstance(operator, cst.Equal) else "=="
-                edits = (file.replace(literal, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
+                if _is_asserted(file, node):
+                    expected = device_at(file, node)
+                    edits = (*expected.edits, file.replace(literal, expected.type))
+                    yield _finding(file, node, edits, subject)
+                    return
+                stripped = _stripped(file, node)
+                sign = "!=" if isinstance(operator, cst.Equal) != bool(stripped) else "=="
+                edits = (*stripped, file.replace(literal, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
                 yield _finding(file, node, edits, subject)
             elif _is_device(file, left) or _is_device(file, right):
                 yield Finding(node, MESSAGE)
@@ -97,8 +104,9 @@ def _comparison(
                     if device.endswith("device"):
                         yield _finding(file, node, (file.replace(node, f'{device}.type {sign} "cpu"'),), right)
                         return
-                sign = "not in" if isinstance(operator, cst.In) else "in"
-                edits = (file.replace(left, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
+                stripped = _stripped(file, node)
+                sign = "not in" if isinstance(operator, cst.In) != bool(stripped) else "in"
+                edits = (*stripped, file.replace(left, '"cpu"'), Edit(*_between(file, left, right), f" {sign} "))
                 yield _finding(file, node, edits, right)
             elif isinstance(right, (cst.Tuple, cst.List, cst.Set)):
                 names = [file.string(one.value) for one in right.elements]
@@ -157,13 +165,31 @@ def _named_device(file: File, subject: cst.BaseExpression) -> bool:
     return text.endswith(("device", "device_type", "device_name", ".type", "device)")) or text in ("dev", "accelerator")
 
 
+def _is_asserted(file: File, node: cst.Comparison) -> bool:
+    """Whether a test expects the comparison to hold, so that it says which device is expected."""
+    for above in file.ancestors(node):
+        match above:
+            case cst.Assert():
+                return True
+            case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name.startswith("assert"):
+                return True
+            case cst.BaseSmallStatement() | cst.BaseCompoundStatement():
+                return False
+    return False
+
+
 def _negated(file: File, node: cst.Call) -> Edit:
     """Put `not` in front of a call, or take away the one that stands there."""
-    above = file.parent(node)
     start = file.span(node)[0]
-    if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not):
-        return Edit(file.span(above)[0], start, "")
-    return Edit(start, start, "not ")
+    return next(iter(_stripped(file, node)), Edit(start, start, "not "))
+
+
+def _stripped(file: File, node: cst.BaseExpression) -> tuple[Edit, ...]:
+    """Take away the `not` right in front of an expression, if there is one."""
+    above = file.parent(node)
+    if isinstance(above, cst.UnaryOperation) and isinstance(above.operator, cst.Not) and not node.lpar:
+        return (Edit(file.span(above)[0], file.span(node)[0], ""),)
+    return ()
 
 
 def _is_cuda(file: File, node: cst.BaseExpression) -> bool:

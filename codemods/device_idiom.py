@@ -72,8 +72,8 @@ def check(choice: cst.IfExp, file: File) -> Iterator[Finding]:
         file.claim(choice)
     else:
         kind = f"{torch}.accelerator.current_accelerator().type"
-        if own is not None and not own.unsafe:
-            kind, imports = own.type, (*imports, *own.edits)
+        if own is not None:
+            kind, imports, unsafe = own.type, (*imports, *own.edits), unsafe or own.unsafe
         edits = tuple(_piecewise(file, choice, cuda, torch, kind, index))
     file.claim(cuda, cpu)
     yield Finding(choice, message, (*imports, *edits), unsafe)

@@ -93,6 +93,8 @@ def default_backend(file: File, node: cst.CSTNode, device: Device) -> tuple[str,
 def _slot(file: File, node: cst.BaseExpression) -> str | None:
     """Why replacing the literal is unsafe ("" if it is not), `report`, or None if it is no backend."""
     parent = file.parent(node)
+    if any(isinstance(above, cst.Param) for above in file.ancestors(node)):
+        return "report"  # a default is evaluated when the module is imported
     match parent:
         case cst.IfExp(body=body, orelse=orelse) if node in (body, orelse):
             return _slot(file, parent)
@@ -118,8 +120,11 @@ def _slot(file: File, node: cst.BaseExpression) -> str | None:
             return "" if "backend" in name.lower() and not field else "report"
         case cst.Return():
             return "callers may compare it with a literal"
-        case cst.DictElement(key=key) if key is node:
-            return None
+        case cst.DictElement(key=key):
+            if key is node:
+                return None
+            named = "backend" in (file.string(key) or "")
+            return "it is a setting in a dictionary; others may compare it with a literal" if named else "report"
         case cst.Expr() | cst.Subscript() | cst.Index():
             return None
     return "report"

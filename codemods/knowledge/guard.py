@@ -11,6 +11,7 @@ import libcst as cst
 from agnostic.file import File
 
 AVAILABLE = {"torch.cuda.is_available", "torch.accelerator.is_available"}
+COUNTS = {"torch.cuda.device_count", "torch.accelerator.device_count"}
 REQUIRES = re.compile(
     r"requires?_(cuda|gpu|torch_gpu|torch_accelerator|accelerator|non_cpu|multi_accelerator|torch_multi_gpu)"
     r"|(cuda|gpu)_required|only(CUDA|Accelerator)|multi_gpu_test|large_gpu_test|skip_if_lt_x_gpu|mark\.gpu"
@@ -29,6 +30,12 @@ def has_accelerator(file: File, node: cst.CSTNode) -> bool:
                 if (below is body and implies(file, test)) or (below is orelse and implies(file, test, False)):
                     return True
             case cst.While(test=test, body=body) if below is body and implies(file, test):
+                return True
+            case cst.For(iter=iterable, body=body) if below is body and _counts(file, iterable):
+                return True
+            case cst.BaseComp(for_in=cst.CompFor(iter=iterable) as loop) if below is not loop and _counts(
+                file, iterable
+            ):
                 return True
             case cst.BooleanOperation(left=left, operator=operator, right=right) if below is right:
                 if implies(file, left, isinstance(operator, cst.And)):
@@ -102,10 +109,7 @@ def _compares(
         return isinstance(operator, cst.Equal) and truth
     if value == "cpu" and isinstance(operator, (cst.Equal, cst.NotEqual)):
         return isinstance(operator, cst.NotEqual) == truth
-    if isinstance(left, cst.Call) and file.name(left.func) in (
-        "torch.cuda.device_count",
-        "torch.accelerator.device_count",
-    ):
+    if _is_count(file, left):
         match operator, right, truth:
             case (cst.GreaterThan(), cst.Integer(), True) | (cst.LessThan(), cst.Integer(), False):
                 return True
@@ -113,6 +117,24 @@ def _compares(
                 return number != "0"
             case (cst.Equal(), cst.Integer("0"), False) | (cst.NotEqual(), cst.Integer("0"), True):
                 return True
+    return False
+
+
+def _counts(file: File, iterable: cst.BaseExpression) -> bool:
+    """Whether a loop runs over the accelerators: `range(torch.cuda.device_count())`."""
+    match iterable:
+        case cst.Call(func=cst.Name("range"), args=[cst.Arg(value=count)]):
+            return _is_count(file, count)
+    return False
+
+
+def _is_count(file: File, value: cst.BaseExpression | None) -> bool:
+    match value:
+        case cst.Call(func=func):
+            return file.name(func) in COUNTS
+        case cst.Name():
+            values = [binding.value for binding in file.bindings(value)]
+            return bool(values) and all(isinstance(one, cst.Call) and _is_count(file, one) for one in values)
     return False
 
 

@@ -105,10 +105,12 @@ def _belongs(profile: Profile, file: File) -> int:
         return 0
     score = 2 * bool(profile.text and re.search(profile.text, file.text, re.MULTILINE))
     for package in profile.packages:
-        score += 100 * (f"/{package}/" in f"/{where}")
+        above, inside, _ = f"/{where}".partition(f"/{package}/")
+        score += 100 * (bool(inside) and not ASIDE.search(f"{above}/"))
         if package in file.text:
-            imports = len(re.findall(rf"^[ \t]*(?:from|import) {package}\b", file.text, re.MULTILINE))
-            score += imports if imports > 4 or ASIDE.search(where) else 0
+            imports = re.findall(rf"^([ \t]*)(?:from|import) {package}\b", file.text, re.MULTILINE)
+            always = imports.count("")  # what is imported where it is there is another project's
+            score += len(imports) + always if len(imports) > 4 or ASIDE.search(where) else 0
     return score
 
 

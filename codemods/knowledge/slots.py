@@ -136,26 +136,35 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
 
 
 def _parameter(file: File, call: cst.Call, arg: cst.Arg) -> Slot | None:
-    """The slot of an argument of a function or class of this file, by the parameter that it fills."""
-    if not isinstance(call.func, cst.Name) or arg.keyword is not None:
-        return None
-    bindings = file.bindings(call.func)
-    found = [one for one in file.ast.body if getattr(one, "name", None) == call.func.value]
-    if len(found) != 1 or any(not isinstance(one.node, (cst.FunctionDef, cst.ClassDef)) for one in bindings):
-        return None
-    function, skipped = found[0], 0
-    if isinstance(function, ast.ClassDef):
-        methods = [one for one in function.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-        function, skipped = (methods[0], 1) if methods else (function, 0)
-    if not isinstance(function, ast.FunctionDef):
+    """The slot of an argument of a function, class or method of this file, by the parameter that it fills."""
+    function = None if arg.keyword is not None else _definition(file, call.func)
+    if function is None:
         return None
     parameters = [*function.args.posonlyargs, *function.args.args]
-    position = call.args.index(arg) + skipped
+    is_bound = bool(parameters) and parameters[0].arg in ("self", "cls")
+    position = call.args.index(arg) + is_bound
     if position >= len(parameters) or not DEVICE_WORD.search(parameters[position].arg):
         return None
     annotation = parameters[position].annotation
     wants_string = annotation is not None and ast.unparse(annotation) == "str"
     return Slot("type" if wants_string else "device", _stranger(file, call))
+
+
+def _definition(file: File, func: cst.BaseExpression) -> ast.FunctionDef | None:
+    """The only function that a call of `name()` or `self.name()` may run, of a class its constructor."""
+    match func:
+        case cst.Name(name):
+            if any(not isinstance(one.node, (cst.FunctionDef, cst.ClassDef)) for one in file.bindings(func)):
+                return None
+            found: list[ast.AST] = [one for one in file.ast.body if getattr(one, "name", None) == name]
+            if len(found) == 1 and isinstance(found[0], ast.ClassDef):
+                found = [one for one in found[0].body if getattr(one, "name", None) == "__init__"]
+        case cst.Attribute(value=cst.Name("self" | "cls"), attr=cst.Name(name)):
+            classes = [one for one in file.syntax if isinstance(one, ast.ClassDef)]
+            found = [one for owner in classes for one in owner.body if getattr(one, "name", None) == name]
+        case _:
+            return None
+    return found[0] if len(found) == 1 and isinstance(found[0], ast.FunctionDef) else None
 
 
 def _stranger(file: File, call: cst.Call) -> str:
