@@ -39,7 +39,7 @@ from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.device_string import imports_torch
 from codemods.knowledge.device import type_expression
-from codemods.knowledge.hoist import above_comments
+from codemods.knowledge.hoist import above_comments, device_at
 from codemods.knowledge.profile import own_imports
 from codemods.knowledge.slots import slot_of
 from codemods.knowledge.spell import root
@@ -57,8 +57,12 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     message = f'the default `"{value}"` fails where there is no CUDA; {ADVICE}'
     parent = file.parent(literal)
     torch, added = root(file, file.module)
-    text = type_expression(file, file.module, torch, found[1])
-    added = (*added, *own_imports(file, text))
+    device = device_at(file, literal) if file.profile.expression and found[1] in (None, "0") else None
+    if device is not None and not _is_hidden(file, device.text, parent):
+        text, added = device.type, device.edits
+    else:
+        text = type_expression(file, file.module, torch, found[1])
+        added = (*added, *own_imports(file, text))
     if isinstance(parent, cst.Param):
         yield Finding(literal, message, (*added, *edits) if (edits := _parameter(file, parent, text)) else (), UNSAFE)
     elif isinstance(parent, cst.Arg) and isinstance(call := file.parent(parent), cst.Call):
@@ -70,6 +74,14 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
         yield Finding(literal, message)
     else:
         yield Finding(literal, message, (*added, file.replace(literal, text)), UNSAFE)
+
+
+def _is_hidden(file: File, name: str, parameter: cst.CSTNode | None) -> bool:
+    """Whether a name means something else in the function that has a parameter."""
+    if not isinstance(parameter, cst.Param):
+        return False
+    function = next(one for one in file.ancestors(parameter) if isinstance(one, (cst.FunctionDef, cst.Lambda)))
+    return name in file.names.bound_in(function)
 
 
 def _is_value(file: File, default: cst.BaseExpression) -> bool:
