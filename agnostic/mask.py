@@ -25,6 +25,7 @@ ASSIGNED = re.compile(
 )
 
 KEPT = re.compile(r"[ \t]*(\w+)[ \t]*(?::[^=\r\n]+)?=(?!=)([^#\r\n]*)")
+SET = re.compile(r"[ \t]*(?:\w+\.)+(\w+)[ \t]*(?::[^=\r\n]+)?=(?!=)([^#\r\n]*)")
 
 
 class Lines:
@@ -87,7 +88,7 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
     rows = set().union(*(lines.hits(re.escape(one)) for one in present), *map(lines.hits, evidence))
     names: set[str] = set()  # stand for something with a token in it
     roots = set(packages)  # stand for a package
-    members: set[str] = set()  # stand for something else of a package, or what a token is a member of
+    members: set[str] = set()  # what else is bound to something that matters, or has a member that does
 
     def note(found: Iterator[tuple[str, str]]) -> None:
         for name, origin in found:
@@ -101,10 +102,8 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
 
     imported = list(imports(lines))
     note(iter(imported))
-    receivers = {name for row in rows for name in re.findall(rf"(\w+)\.(?:{token.pattern})", lines.line(row))}
-    receivers -= {"self", "cls", *roots}
-    names |= receivers.intersection(name for name, _ in imported)
-    members |= receivers
+    members |= set(_followed(lines, rows, token)) - {"self", "cls", *roots}
+    names |= members.intersection(name for name, _ in imported)
     known: set[str] = set()
     while roots - known:
         fresh, known = roots - known, set(roots)
@@ -118,6 +117,17 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
         found.append(lines.find(member, r"[ \t]*(?:=(?!=)|:|,)"))
         found += [lines.find(word, rf"[ \t]+{member}\b") for word in ("as", "for", "import")]
     return rows.union(*map(lines.rows, found))
+
+
+def _followed(lines: Lines, rows: set[int], token: re.Pattern[str]) -> Iterator[str]:
+    """The names that have a member with a token in it, and the attributes that are set to something with one."""
+    member = re.compile(rf"(\w+)\.(?:{token.pattern})")
+    for row in rows:
+        line = lines.line(row)
+        yield from member.findall(line)
+        attribute = SET.match(line)
+        if attribute and token.search(attribute[2]):
+            yield attribute[1]
 
 
 def _keeping(lines: Lines, rows: set[int], roots: set[str], token: re.Pattern[str]) -> Iterator[str]:

@@ -44,6 +44,7 @@ from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.guard import is_not_none
+from codemods.knowledge.scope import assigned
 from codemods.knowledge.spell import member, spell
 from codemods.knowledge.uses import argument, call_of, has_star, use
 
@@ -149,12 +150,8 @@ def _is_stream(file: File, value: cst.BaseExpression, sure: bool = False, asked:
             )
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(attribute)):
             owner = next((above for above in file.ancestors(value) if isinstance(above, cst.ClassDef)), None)
-            values = []
-            for one in file.below(owner) if owner is not None else ():
-                match one:
-                    case cst.Assign(
-                        targets=[cst.AssignTarget(cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)))]
-                    ) if name == attribute:
-                        values.append(one.value)
-            return bool(values) and all(_is_stream(file, one) for one in values if one is not None)
+            values = [one for _, one in assigned(file, owner, attribute)] if owner is not None else []
+            sure = is_not_none(file, value)
+            values = [one for one in values if not (sure and isinstance(one, cst.Name) and one.value == "None")]
+            return bool(values) and all(one is not None and _is_stream(file, one) for one in values)
     return False

@@ -180,12 +180,18 @@ def _requires(file: File, decorator: cst.BaseExpression) -> bool:
 
 
 def is_not_none(file: File, value: cst.BaseExpression) -> bool:
-    """Whether an expression is used under `if value:` or `if value is not None:`, alone or with other conditions."""
+    """Whether an expression is used under `if value:` or `if value is not None:`, alone or with other conditions, or
+    behind an assertion of that."""
     text = file.source(value)
     below: cst.CSTNode = value
     for above in file.ancestors(value):
         if isinstance(above, (cst.If, cst.IfExp)) and below is above.body and _says_not_none(file, above.test, text):
             return True
+        if isinstance(above, cst.IndentedBlock):
+            for one in file.suite(above):
+                if isinstance(one, ast.Assert) and one.lineno < file.line(value):
+                    if ast.unparse(one.test) in (text, f"{text} is not None"):
+                        return True
         below = above
     return False
 

@@ -176,14 +176,15 @@ def _attribute(file: File, node: cst.CSTNode, torch: str) -> Device | None:
             if method is None or not method.params.params or method.params.params[0].name.value != "self":
                 return None
             for name in ("device", "torch_device"):
-                values = list(_assigned(file, above, name))
-                kinds = {_kind(file, value) for _, value in values}
+                values = list(assigned(file, above, name))
+                kinds = {None if value is None else _kind(file, value) for _, value in values}
                 inits = [function for function, _ in values if function and function.name.value == "__init__"]
                 if not inits or None in kinds or len(kinds) != 1:
                     continue
-                if method in inits and file.span(values[0][1])[1] > file.span(node)[0]:
+                placed = [value for _, value in values if value is not None]
+                if method in inits and file.span(placed[0])[1] > file.span(node)[0]:
                     continue
-                sure = all(_is_accelerator(file, value) for _, value in values)
+                sure = all(_is_accelerator(file, value) for value in placed)
                 kind = kinds.pop()
                 assert kind is not None
                 return Device(f"self.{name}", kind, "" if sure else f"`self.{name}` may be another device", (), torch)
@@ -191,13 +192,25 @@ def _attribute(file: File, node: cst.CSTNode, torch: str) -> Device | None:
     return None
 
 
-def _assigned(
+def assigned(
     file: File, owner: cst.ClassDef, name: str
-) -> Iterator[tuple[cst.FunctionDef | None, cst.BaseExpression]]:
+) -> Iterator[tuple[cst.FunctionDef | None, cst.BaseExpression | None]]:
+    """(the method, the value) wherever a class sets `self.<name>`; None for a value that is not written there."""
     for node in file.below(owner):
         match node:
-            case cst.Assign(
-                targets=[cst.AssignTarget(cst.Attribute(value=cst.Name("self"), attr=cst.Name(attribute)))],
-                value=value,
-            ) if attribute == name:
+            case cst.Assign(targets=targets, value=value):
+                for target in targets:
+                    if _is_own(target.target, name):
+                        yield file.function(node), value
+                    elif isinstance(target.target, cst.Tuple):
+                        if any(_is_own(one.value, name) for one in target.target.elements):
+                            yield file.function(node), None
+            case cst.AnnAssign(target=target, value=value) if value is not None and _is_own(target, name):
                 yield file.function(node), value
+
+
+def _is_own(target: cst.BaseExpression, name: str) -> bool:
+    match target:
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(attribute)):
+            return attribute == name
+    return False
