@@ -102,8 +102,9 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
 
     imported = list(imports(lines))
     note(iter(imported))
-    members |= set(_followed(lines, rows, token)) - {"self", "cls", *roots}
-    names |= members.intersection(name for name, _ in imported)
+    followed = set(_followed(lines, rows, token)) - {"self", "cls", *roots}
+    members |= followed
+    names |= followed.intersection(name for name, _ in imported)
     known: set[str] = set()
     while roots - known:
         fresh, known = roots - known, set(roots)

@@ -32,7 +32,7 @@ ALIASES = {
     "parameter of a function": "import torch\ndef f(device: str):\n    x = 1\nf('cuda')\n",
     "import of its own": "import contextlib\nimport torch\nx = 1\nwith torch.cuda.stream(y):\n    pass\n",
     "attribute": "import torch\nclass A:\n    def f(self):\n        self.s = None\n    def g(self):\n"
-    "        self.s = torch.cuda.Stream()\n    def h(self):\n        with torch.cuda.stream(self.s):\n            x = 1\n",
+    "        self.s = torch.cuda.Stream()\n    def h(self):\n        with torch.cuda.stream(self.s):\n            1\n",
     "object": "import torch\nclass A:\n    def cuda(self):\n        x = 1\na = A()\nx = 1\na.cuda()\n",
     "global": "def f():\n    global c\n    import torch.cuda as c\ndef g():\n    x = 1\n    c.seed()\n",
 }
