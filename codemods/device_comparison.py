@@ -55,6 +55,10 @@ UNSAFE = "other accelerators take this branch too"
 MESSAGE = "this asks for CUDA; ask whether the device is an accelerator, or for what the code needs"
 
 ERROR = re.compile(r"\braise\b.*\bCUDA\b", re.DOTALL)
+SETTINGS = re.compile(
+    r"(?:args?|argv|cfg|conf|config|configuration|flags|hparams|opts?|options|settings)$", re.IGNORECASE
+)
+"""What people call the settings of a program."""
 LIBRARY = re.compile(r"xformers|flash_?attn|bitsandbytes|\bapex\b|tensorrt", re.IGNORECASE)
 """Libraries for CUDA, which a test asks for together with the device."""
 
@@ -80,7 +84,11 @@ def _comparison(
         case cst.Equal() | cst.NotEqual():
             subject, literal = (right, left) if _is_cuda(file, left) else (left, right)
             if _is_cuda(file, literal):
-                if isinstance(subject, cst.Attribute) and subject.attr.value == "device":
+                if (
+                    isinstance(subject, cst.Attribute)
+                    and subject.attr.value == "device"
+                    and not _is_setting(file, subject)
+                ):
                     yield Finding(
                         node, "a torch.device never equals a string, so this is always false; compare `.type`"
                     )
@@ -163,6 +171,11 @@ def _named_device(file: File, subject: cst.BaseExpression) -> bool:
     """Whether what is compared says that it is a device."""
     text = file.source(subject).lower()
     return text.endswith(("device", "device_type", "device_name", ".type", "device)")) or text in ("dev", "accelerator")
+
+
+def _is_setting(file: File, subject: cst.Attribute) -> bool:
+    """Whether a `device` is a word of a configuration: that of `args.device`, and none of a tensor or module."""
+    return SETTINGS.search(file.source(subject.value)) is not None
 
 
 def _is_asserted(file: File, node: cst.Comparison) -> bool:

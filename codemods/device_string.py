@@ -73,6 +73,8 @@ from codemods.knowledge.slots import places, slot_of
 from codemods.knowledge.spell import root
 
 LITERAL = re.compile(r"cuda(?::(\d+))?")
+PARSED = re.compile(r"(?:split|partition)\([\"']:[\"']")
+"""How an index is read from the name of a device; it is not there any more if `cuda:0` loses it."""
 
 
 @rule("AGN202", "cuda")
@@ -84,7 +86,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     index = found[1]
     slot = slot_of(file, literal)
     message = f'`"{value}"` is one kind of device; use the accelerator that is there'
-    if slot.kind == "report":
+    if slot.kind == "report" or (index is not None and PARSED.search(file.text)):
         yield Finding(literal, message)
     elif index in (None, "0") and (edits := _inlined(file, whole_device(file, literal) or literal)):
         yield Finding(literal, message, edits, guess(file, file.profile.device) or first_index(file, index))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -204,14 +205,21 @@ def _says_not_none(file: File, test: cst.BaseExpression, text: str) -> bool:
 
 def asks_for_cuda(file: File, node: cst.CSTNode) -> bool:
     """Whether a node is reached only where a condition names CUDA: `devices == ["cuda"] and ...`."""
+    return any(True for _ in naming_cuda(file, node))
+
+
+def naming_cuda(file: File, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """The conditions that name CUDA and hold wherever a node is reached."""
     below = node
     for above in file.ancestors(node):
         match above:
-            case cst.BooleanOperation(left=left, operator=cst.And(), right=right) if below is right:
-                if re.search("[\"']cuda[\"']", file.source(left)):
-                    return True
+            case cst.BooleanOperation(left=test, operator=cst.And(), right=right) if below is right:
+                pass
             case cst.If(test=test, body=body) | cst.IfExp(test=test, body=body) if below is body:
-                if re.search("[\"']cuda[\"']", file.source(test)):
-                    return True
+                pass
+            case _:
+                below = above
+                continue
+        if re.search("[\"']cuda[\"']", file.source(test)):
+            yield test
         below = above
-    return False
