@@ -93,8 +93,9 @@ def _comparison(
                         node, "a torch.device never equals a string, so this is always false; compare `.type`"
                     )
                     return
-                if _is_asserted(file, node):
-                    expected = device_at(file, node)
+                expected = device_at(file, node) if _is_asserted(file, node) else None
+                own = rf"(?<![\w.]){re.escape(expected.text)}\b" if expected is not None else ""
+                if expected is not None and not re.search(own, file.source(subject)):
                     edits = (*expected.edits, file.replace(literal, expected.type))
                     yield _finding(file, node, edits, subject)
                     return

@@ -146,8 +146,8 @@ def _parameter(file: File, call: cst.Call, arg: cst.Arg) -> Slot | None:
     if position >= len(parameters) or not DEVICE_WORD.search(parameters[position].arg):
         return None
     annotation = parameters[position].annotation
-    wants_string = annotation is not None and ast.unparse(annotation) == "str"
-    return Slot("type" if wants_string else "device", _stranger(file, call))
+    wants_object = annotation is not None and ast.unparse(annotation).endswith("device")
+    return Slot("device" if wants_object else "type", _stranger(file, call))
 
 
 def _definition(file: File, func: cst.BaseExpression) -> ast.FunctionDef | None:
