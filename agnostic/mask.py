@@ -24,6 +24,8 @@ ASSIGNED = re.compile(
     re.MULTILINE,
 )
 
+LONG = 1_000
+"""The length of a line that says too much to be about one name; reading it may be more than the parser can do."""
 KEPT = re.compile(r"[ \t]*(\w+)[ \t]*(?::[^=\r\n]+)?=(?!=)([^#\r\n]*)")
 SET = re.compile(r"[ \t]*(?:\w+\.)+(\w+)[ \t]*(?::[^=\r\n]+)?=(?!=)([^#\r\n]*)")
 
@@ -114,10 +116,12 @@ def triggers(lines: Lines, tokens: Iterable[str], packages: Iterable[str], evide
     found += [lines.find(word, rf"{_SPACE}{package}\b") for package in packages for word in ("import", "from")]
     found += [lines.find(name, r"\b") for name in names]
     found += [lines.find(word, r"\b") for word in ("global", "nonlocal")]
-    for member in members:  # where the name is bound
-        found.append(lines.find(member, r"[ \t]*(?:=(?!=)|:|,)"))
-        found += [lines.find(word, rf"[ \t]+{member}\b") for word in ("as", "for", "import")]
-    return rows.union(*map(lines.rows, found))
+    bound = []  # where the members are
+    for member in members:
+        bound.append(lines.find(member, r"[ \t]*(?:=(?!=)|:|,)"))
+        bound += [lines.find(word, rf"[ \t]+{member}\b") for word in ("as", "for", "import")]
+    short = {row for row in set().union(*map(lines.rows, bound)) if len(lines.line(row)) < LONG}
+    return rows.union(short, *map(lines.rows, found))
 
 
 def _followed(lines: Lines, rows: set[int], token: re.Pattern[str]) -> Iterator[str]:

@@ -61,7 +61,9 @@ def check(statement: cst.Import | cst.ImportFrom, file: File) -> Iterator[Findin
         name = _origin(statement, alias)
         message = f"`{name}` is imported from a CUDA-only module"
         edits = _edits(file, statement, alias) if _known(file, uses[alias]) and not _exported(file, alias) else ()
-        yield Finding(alias, message, edits, "", tuple(uses[alias]), alone=True)
+        moves = isinstance(statement, cst.ImportFrom) and edits[:1] == (_moved(file, statement),)
+        together = [use for one in aliases for use in uses[one]] if moves else uses[alias]
+        yield Finding(alias, message, edits, "", tuple(together), alone=True)
 
 
 def _origin(statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> str:
@@ -102,20 +104,26 @@ def _exported(file: File, alias: cst.ImportAlias) -> bool:
 
 
 def _edits(file: File, statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> tuple[Edit, ...]:
-    names = list(statement.names)  # type: ignore[arg-type]
     if isinstance(statement, cst.Import):
         if alias.asname is None:  # it binds `torch`, as another import may do
             return (deleted(file, statement, alias) if _binds_torch(file) else file.replace(alias, "torch"),)
     elif movable(file, alias):
-        homes = {movable(file, one) for one in names}
-        modules = {home.rpartition(".")[0] if home else None for home in homes}
-        if len(modules) == 1 and None not in modules and statement.module is not None:
-            return (file.replace(statement.module, str(modules.pop())),)
+        if (moved := _moved(file, statement)) is not None:
+            return (moved,)
         line = file.statement(statement)
         start, _ = file.span(line)
         text = f"from {str(movable(file, alias)).rpartition('.')[0]} import {file.source(alias)}{file.newline}"
         return (Edit(start, start, text + file.indent(line)), deleted(file, statement, alias))
     return (deleted(file, statement, alias),)
+
+
+def _moved(file: File, statement: cst.ImportFrom) -> Edit | None:
+    """Import all names of a statement from where they live now, if that is one module."""
+    homes = {movable(file, one) for one in statement.names}  # type: ignore[union-attr]
+    modules = {home.rpartition(".")[0] if home else None for home in homes}
+    if len(modules) == 1 and None not in modules and statement.module is not None:
+        return file.replace(statement.module, str(modules.pop()))
+    return None
 
 
 def _binds_torch(file: File) -> bool:

@@ -32,6 +32,8 @@ function.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -41,8 +43,13 @@ from agnostic.rule import Finding, rule
 from codemods.knowledge.device_module import module_of_device
 from codemods.knowledge.guard import AVAILABLE
 from codemods.knowledge.portable import guarded
+from codemods.knowledge.spell import root
 from codemods.knowledge.uses import call_of, use
 
+SEEDS = re.compile(
+    r"(?:seed|seed_all|is_available|device|use_deterministic_algorithms|getattr|print|str|int|info|debug)$"
+)
+"""Calls between two seeds that draw no number."""
 REDUNDANT = "`torch.manual_seed` seeds every device already; this line is not needed"
 
 
@@ -99,31 +106,61 @@ def _only_seeds(file: File, guard: cst.If) -> Iterator[cst.Call]:
 
 
 def _seeded(file: File, call: cst.Call, line: cst.CSTNode) -> bool:
-    """Whether the block, or one around it, calls `torch.manual_seed` with the same argument."""
-    wanted = [file.source(arg.value) for arg in call.args]
+    """Whether the block, or one around it, calls `torch.manual_seed` with the same argument, and only other seeds are
+    set between the two."""
     if any(isinstance(node, (cst.Call, cst.NamedExpr, cst.Await)) for arg in call.args for node in file.below(arg)):
         return False  # asking twice may give two numbers, or change what comes after
+    wanted = _arguments(ast.parse(f"_({file.source(call.args[0].value)})", mode="eval").body) if call.args else []
+    general = f"{root(file, call)[0]}.manual_seed"
     below = line
     for above in (file.parent(line), *file.ancestors(line)):
         if isinstance(above, (cst.IndentedBlock, cst.Module)):
-            for other in above.body:
-                if other is not below and _seeds_all(file, other, wanted):
-                    return True
+            suite = file.ast.body if isinstance(above, cst.Module) else file.suite(above)
+            row = file.line(below)
+            at = next((number for number, one in enumerate(suite) if one.lineno == row), None)
+            if at is None:
+                return False
+            for step in (-1, 1):
+                other = at + step
+                while 0 <= other < len(suite) and _only_sets_seeds(suite[other], wanted):
+                    if _seeds_all(suite[other], general, wanted):
+                        return True
+                    other += step
+            if at and not all(_only_sets_seeds(one, wanted) for one in suite[:at]):
+                return False
         if isinstance(above, (cst.FunctionDef, cst.ClassDef, cst.For, cst.While)):
             return False
-        below = above if above is not None else below
+        below = above if isinstance(above, cst.BaseCompoundStatement) else below
     return False
 
 
-def _seeds_all(file: File, line: cst.CSTNode, wanted: list[str]) -> bool:
+def _seeds_all(line: ast.stmt, general: str, wanted: list[str]) -> bool:
     match line:
-        case cst.SimpleStatementLine(body=[cst.Expr(value=call) | cst.Assign(value=call)]):
-            return (
-                isinstance(call, cst.Call)
-                and file.name(call.func) in ("torch.manual_seed", "torch.random.manual_seed")
-                and [file.source(arg.value) for arg in call.args] == wanted
-            )
+        case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call):
+            return ast.unparse(call.func).replace(".random.", ".") == general and _arguments(call) == wanted
     return False
+
+
+def _only_sets_seeds(line: ast.stmt, wanted: list[str]) -> bool:
+    """Whether a statement draws no number and leaves the wanted seed alone, as far as its words say."""
+    for node in ast.walk(line):
+        match node:
+            case ast.Call(func=func):
+                name = ast.unparse(func)
+                if not SEEDS.search(name) or ("torch.cuda" in name and "seed" in name and _arguments(node) != wanted):
+                    return False
+            case ast.Name(id=name, ctx=ast.Store()) if any(re.search(rf"\b{name}\b", one) for one in wanted):
+                return False
+            case ast.Attribute(ctx=ast.Store()) if ast.unparse(node) in wanted:
+                return False
+            case ast.FunctionDef() | ast.ClassDef() | ast.For() | ast.While() | ast.With() | ast.Return():
+                return False
+    return True
+
+
+def _arguments(call: ast.expr) -> list[str]:
+    assert isinstance(call, ast.Call)
+    return [ast.unparse(one) for one in (*call.args, *(word.value for word in call.keywords))]
 
 
 def _may_go(file: File, line: cst.CSTNode) -> bool:
