@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from collections import defaultdict
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 UNREADABLE, UNUSED, REFUSED, FAILED = "AGN000", "AGN001", "AGN002", "AGN003"
 PROSE = "AGN010"
+COMMENT = re.compile(r"(?:^|\s)#[^\r\n]*[\r\n]")
+"""A comment that ends inside of a piece of text."""
 """What is looked for with `--comments` only, so that silencing it is no mistake in other runs."""
 ENGINE_RULES = {
     UNREADABLE: ("unreadable-file", "A file that cannot be analysed."),
@@ -156,7 +159,8 @@ def check_text(
         row = line if finding.place else _row(file, finding.node)
         follows = bool(finding.follows)
         blocks, alone = finding.blocks and not follows, finding.alone or follows
-        candidate = Candidate(span, row, finding.edits, finding.unsafe, together, blocks, alone=alone)
+        risk = finding.unsafe or _loses_comment(text, finding.edits)
+        candidate = Candidate(span, row, finding.edits, risk, together, blocks, alone=alone)
         candidate.follows, candidate.due = follows, finding.due
         candidate.key = (rule.code, finding.message, file.text_of_line(line).strip())
         if _is_silenced(rule.code, line, silenced):
@@ -166,8 +170,8 @@ def check_text(
         else:
             wanted.append((rule, finding, candidate))
             candidate.stays = refused.get(candidate.key, "") or ruleset.veto(file, finding.node)
-            if finding.unsafe and not unsafe:
-                candidate.stays = f"unsafe: {finding.unsafe}"
+            if risk and not unsafe:
+                candidate.stays = f"unsafe: {risk}"
         candidates.append(candidate)
     settle(candidates)
     diagnostics: list[Diagnostic] = []
@@ -207,6 +211,12 @@ def _diagnostic(file: File, rule: Rule, finding: Finding, candidate: Candidate) 
         unsafe=candidate.unsafe,
         stays=candidate.stays if finding.edits else "",
     )
+
+
+def _loses_comment(text: str, edits: tuple[Edit, ...]) -> str:
+    """Why edits are unsafe if they write over a comment inside of what they replace."""
+    replaced = [text[edit.start : edit.end] for edit in edits if edit.text]
+    return "a comment inside would be lost" if any(COMMENT.search(one) for one in replaced) else ""
 
 
 def _walk(file: File, ruleset: Ruleset) -> list[tuple[Rule, Finding]]:

@@ -91,12 +91,21 @@ def check(node: cst.Attribute | cst.Name | cst.Call, file: File) -> Iterator[Fin
             yield Finding(node, message)
             return
         yield Finding(node, message, (*device.edits, *edits), device.unsafe, together)
+    elif call is None and (_is_class_of(file, node) or isinstance(file.parent(node), cst.Annotation)):
+        yield Finding(node, message, edits, "", together)  # the generic class is the base of the other
     elif call is None:
         yield Finding(node, message)
     else:
         device = device_at(file, node)
         edits += _arguments(file, call, device, POSITIONS[kind], argument(call, ENABLED_AT[kind], "enabled"))
         yield Finding(node, message, (*device.edits, *edits), device.unsafe, together)
+
+
+def _is_class_of(file: File, node: cst.CSTNode) -> bool:
+    """Whether it is the class in `isinstance(x, ...)`."""
+    arg = file.parent(node)
+    call = file.parent(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and file.source(call.func) == "isinstance" and call.args[1:2] == (arg,)
 
 
 def _generic(file: File, call: cst.Call) -> Iterator[Finding]:

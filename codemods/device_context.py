@@ -42,6 +42,7 @@ import libcst as cst
 from agnostic.config import version
 from agnostic.file import File
 from agnostic.rule import Finding, rule
+from codemods.device_comparison import SETTINGS
 from codemods.knowledge.device import INDEX
 from codemods.knowledge.scope import in_scope
 from codemods.knowledge.spell import spell
@@ -85,8 +86,11 @@ def _index(file: File, name: str, device: cst.BaseExpression) -> tuple[str, str]
     match device:
         case cst.Integer():
             return text, ""
-        case cst.Attribute(attr=cst.Name("device")):
-            return f"{text}.index", ""
+        case cst.Attribute(value=owner, attr=cst.Name("device")):
+            known = in_scope(file, device) if file.source(owner) == "self" else None
+            if (known and known.text == text and known.kind != "device") or SETTINGS.search(file.source(owner)):
+                return None
+            return f"{text}.index", f"`{text}` may be a number or a name" if file.source(owner) == "self" else ""
         case cst.Call(func=func) if file.name(func) in (
             "torch.cuda.current_device",
             "torch.accelerator.current_device_index",

@@ -65,7 +65,7 @@ from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.device import expression, project_device, type_expression
 from codemods.knowledge.guard import has_accelerator
-from codemods.knowledge.hoist import device_at
+from codemods.knowledge.hoist import device_at, too_early
 from codemods.knowledge.portable import OPEN
 from codemods.knowledge.profile import guess, out_of_reach, own_imports
 from codemods.knowledge.scope import in_scope
@@ -73,6 +73,11 @@ from codemods.knowledge.slots import places, slot_of
 from codemods.knowledge.spell import root
 
 LITERAL = re.compile(r"cuda(?::(\d+))?")
+READS_INDEX = re.compile(
+    r"\.index\b(?!\()|device\)?\s*[!=]=|[!=]=\s*(?:[\w.]*\bdevice\b|torch\.device\()|str\([\w.]*device\)|cuda:\("
+    r"|[!=]=\s*[\"']cuda:0"
+)
+"""What a device with an index and one without differ in."""
 PARSED = re.compile(r"(?:split|partition)\([\"']:[\"']")
 """How an index is read from the name of a device; it is not there any more if `cuda:0` loses it."""
 
@@ -86,13 +91,13 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
     index = found[1]
     slot = slot_of(file, literal)
     message = f'`"{value}"` is one kind of device; use the accelerator that is there'
-    if slot.kind == "report" or (index is not None and PARSED.search(file.text)):
+    if slot.kind == "report" or (index is not None and (PARSED.search(file.text) or _is_compared(file, literal))):
         yield Finding(literal, message)
     elif index in (None, "0") and (edits := _inlined(file, whole_device(file, literal) or literal)):
         yield Finding(literal, message, edits, guess(file, file.profile.device) or first_index(file, index))
     elif slot.kind == "value":
         torch, edits = root(file, literal)
-        unsafe = slot.unsure
+        unsafe = slot.unsure or too_early(file)
         known = in_scope(file, literal)
         if known is not None and known.unsafe:
             known = None
@@ -163,10 +168,28 @@ def imports_torch(file: File) -> bool:
 
 
 def first_index(file: File, index: str | None) -> str:
-    """Why `cuda:0` may not be the current device; empty where a program uses one device only."""
-    if index == "0" and re.search(r"set_device|init_process_group|LOCAL_RANK|local_rank", file.text):
+    """Why `cuda:0` may not be the current device; empty where a program uses one device only, and reads no index."""
+    if index != "0":
+        return ""
+    if re.search(r"set_device|init_process_group|LOCAL_RANK|local_rank|torch\.cuda\.device\(|cuda:[1-9{]", file.text):
         return "`cuda:0` becomes the current device, which is another one in other processes"
-    return ""
+    return "its index is gone, which something in this file reads or compares" if READS_INDEX.search(file.text) else ""
+
+
+def _is_compared(file: File, device: cst.BaseExpression) -> bool:
+    """Whether a device is compared, or asked for its index: one without an index is another one."""
+    for above in file.ancestors(device):
+        match above:
+            case cst.Comparison() | cst.Attribute(attr=cst.Name("index")):
+                return True
+            case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name.startswith("assert"):
+                return True
+            case cst.Arg() | cst.Call() if file.parent(device) is above or whole_device(file, device) is above:
+                continue
+            case cst.Tuple() | cst.List() | cst.Set() | cst.Element() | cst.ComparisonTarget() | cst.Arg():
+                continue
+        return False
+    return False
 
 
 def whole_device(file: File, device: cst.BaseExpression) -> cst.Call | None:

@@ -31,6 +31,14 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TESTS = re.compile(r"(^|/)(tests?|testing)/|(^|/)(test_\w+|\w+_test|conftest)\.py$")
 
 
+CHOOSES = re.compile(r"environ\b.*CUDA_VISIBLE_DEVICES[\"']\]?\s*(?:=(?!=)|,)|putenv\(\s*[\"']CUDA_VISIBLE_DEVICES")
+
+
+def too_early(file: File) -> str:
+    """Why a question for the device may come too soon: the file chooses which devices there are, some time later."""
+    return "CUDA_VISIBLE_DEVICES may be set after this asks for the device" if CHOOSES.search(file.text) else ""
+
+
 def device_at(file: File, node: cst.CSTNode) -> Device:
     """The device to use at a node, with the edits that bring it there."""
     return in_scope(file, node) or project_device(file, node) or _hoisted(file, node)
@@ -54,7 +62,7 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
         return Device(
             name,
             kind,
-            "no device is known yet while this module is imported" if profile.late_devices else "",
+            "no device is known yet while this module is imported" if profile.late_devices else too_early(file),
             _module_edits(file, f"{name} = {write(file, file.module, torch)}{file.newline}", edits),
             torch,
         )
@@ -63,7 +71,7 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
     line = f"{file.indent(place)}{name} = {write(file, place, torch)}{file.newline}"
     if isinstance(place, (cst.FunctionDef, cst.ClassDef)):
         line += file.newline
-    return Device(name, kind, "", (*edits, Edit(at, at, line)), torch)
+    return Device(name, kind, too_early(file), (*edits, Edit(at, at, line)), torch)
 
 
 def above_comments(file: File, row: int) -> int:

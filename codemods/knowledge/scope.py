@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -134,6 +135,8 @@ def _dominates(file: File, bindings: list[Binding], scope: cst.CSTNode, node: cs
             continue
         if file.inside(node, statement):
             continue
+        if elsewhere and isinstance(scope, cst.Module) and _runs_before(file, node, file.line(statement)):
+            continue
         if block is scope or (isinstance(scope, cst.FunctionDef) and block is scope.body):
             return True
         if block is not None and block in file.ancestors(node):
@@ -184,12 +187,37 @@ def _attribute(file: File, node: cst.CSTNode, torch: str) -> Device | None:
                 placed = [value for _, value in values if value is not None]
                 if method in inits and file.span(placed[0])[1] > file.span(node)[0]:
                     continue
+                if method not in inits and _calls_before(file, file.line(placed[0]), above):
+                    continue
                 sure = all(_is_accelerator(file, value) for value in placed)
                 kind = kinds.pop()
                 assert kind is not None
                 return Device(f"self.{name}", kind, "" if sure else f"`self.{name}` may be another device", (), torch)
             return None
     return None
+
+
+def _calls_before(file: File, row: int, owner: cst.ClassDef) -> bool:
+    """Whether a class calls methods of its own in the function that a row is in, before that row."""
+    methods = {one.name.value for one in owner.body.body if isinstance(one, cst.FunctionDef)}
+    for function in file.syntax:
+        if isinstance(function, ast.FunctionDef) and function.lineno <= row <= (function.end_lineno or 0):
+            for node in ast.walk(function):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name)) if node.lineno < row:
+                        if name in methods:
+                            return True
+    return False
+
+
+def _runs_before(file: File, node: cst.CSTNode, row: int) -> bool:
+    """Whether the module uses the function around a node, or the class, before a row."""
+    names = {one.name.value for one in file.ancestors(node) if isinstance(one, (cst.FunctionDef, cst.ClassDef))}
+    for statement in file.ast.body:
+        if statement.lineno < row and not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            if any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(statement)):
+                return True
+    return False
 
 
 def assigned(

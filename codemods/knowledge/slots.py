@@ -111,6 +111,8 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
     if called.startswith("torch.cuda."):
         entry = lookup(called)
         return Slot("device") if entry is not None and entry.to else TEXT
+    if called.endswith("fork_rng") and not has_accelerator(file, call):
+        return Slot("report")  # the module of the CPU has no state to keep
     if called in TAKES_TYPE and (keyword in ("device_type", "device") or (keyword is None and position == 0)):
         return Slot("type")
     if called == "getattr" or (isinstance(call.func, cst.Name) and call.func.value == "getattr"):
@@ -119,6 +121,8 @@ def _argument(file: File, arg: cst.Arg) -> Slot:
         return Slot("device")
     if called == "torch.device":
         return Slot("device") if len(call.args) == 1 else Slot("type")
+    if keyword in ("use_device", "pin_memory_device"):
+        return Slot("type")
     if keyword is not None and keyword.isupper():
         return Slot("type", "it is a setting; what reads it may compare it with a literal")
     if keyword is not None and DEVICE_WORD.search(keyword):

@@ -52,6 +52,8 @@ def veto(file: File, node: cst.CSTNode) -> str:
                     return f"what is left after asking for {' and '.join(sorted(others))} is for CUDA"
             case cst.FunctionDef(decorators=decorators) if any(_is_scripted(file, one) for one in decorators):
                 return "TorchScript has no `torch.accelerator`"
+            case cst.FunctionDef(name=cst.Name(name)) | cst.ClassDef(name=cst.Name(name)) if name in _scripted(file):
+                return "TorchScript has no `torch.accelerator`"
             case cst.ClassDef(name=cst.Name(name)) if CUDA_CLASS.fullmatch(name):
                 return f"`{name}` is the implementation for CUDA, by its name"
             case cst.FunctionDef(name=cst.Name("cuda")) if _has_siblings(file, above):
@@ -91,6 +93,13 @@ def _kernels(file: File) -> str:
                     names.append(module)
         file.facts["kernels"] = next((name for name in names if name.partition(".")[0] in KERNELS), "")
     return file.facts["kernels"]
+
+
+def _scripted(file: File) -> set[str]:
+    """The functions and classes that a file hands to `torch.jit.script`, or the classes of what it does."""
+    if "scripted" not in file.facts:
+        file.facts["scripted"] = set(re.findall(r"\bjit\.script\(\s*(\w+)", file.text))
+    return file.facts["scripted"]
 
 
 def _is_scripted(file: File, decorator: cst.Decorator) -> bool:
