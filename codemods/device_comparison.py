@@ -47,7 +47,7 @@ from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.availability import dependants, is_about_cuda
 from codemods.device_string import imports_torch
-from codemods.knowledge.guard import leaves
+from codemods.knowledge.guard import is_not_none, leaves
 from codemods.knowledge.hoist import TESTS, device_at
 from codemods.knowledge.slots import VENDORS
 
@@ -110,7 +110,7 @@ def _comparison(
                 if isinstance(right, cst.Call) and file.source(right.func) == "str" and len(right.args) == 1:
                     sign = "!=" if isinstance(operator, cst.In) else "=="
                     device = file.source(right.args[0].value)
-                    if device.endswith("device"):
+                    if device.endswith(".device") and not SETTINGS.search(device.removesuffix(".device")):
                         yield _finding(file, node, (file.replace(node, f'{device}.type {sign} "cpu"'),), right)
                         return
                 stripped = _stripped(file, node)
@@ -129,10 +129,46 @@ def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subj
         or _lists(file, node, subject)
         or is_about_cuda(file, node)
         or _states_requirement(file, node)
+        or _may_be_none(file, subject)
+        or _adds_index(file, node, subject)
+        or _is_one_of_several(file, node, subject)
     ):
         return Finding(node, MESSAGE)
     _, together = dependants(file, node)
     return Finding(node, MESSAGE, edits, UNSAFE, together)
+
+
+def _may_be_none(file: File, subject: cst.BaseExpression) -> bool:
+    """Whether it is a parameter that is None by default, which is not the CPU either."""
+    if not isinstance(subject, cst.Name) or is_not_none(file, subject):
+        return False
+    bindings = file.bindings(subject)
+    defaults = [one.node.default for one in bindings if isinstance(one.node, cst.Param)]
+    return len(bindings) == 1 and any(isinstance(one, cst.Name) and one.value == "None" for one in defaults)
+
+
+def _adds_index(file: File, node: cst.CSTNode, subject: cst.BaseExpression) -> bool:
+    """Whether the branch makes another device of one without an index."""
+    for above in file.ancestors(node):
+        if isinstance(above, cst.If):
+            stores = [one for line in file.suite(above.body) for one in ast.walk(line) if isinstance(one, ast.Assign)]
+            return any(ast.unparse(one.targets[0]) == file.source(subject) for one in stores)
+    return False
+
+
+def _is_one_of_several(file: File, node: cst.CSTNode, subject: cst.BaseExpression) -> bool:
+    """Whether a later test asks the same device for something else, which now comes too late."""
+    test = next((above for above in file.ancestors(node) if isinstance(above, (cst.If, cst.IfExp))), None)
+    if test is None:
+        return False
+    start = file.span(test.body)[1]
+    end = file.span(test)[1]
+    block = file.parent(test)
+    if isinstance(test, cst.If) and leaves(file, test.body) and isinstance(block, (cst.IndentedBlock, cst.Module)):
+        end = file.span(block)[1]
+    owner = re.escape(file.source(subject).removesuffix(".type").removesuffix(".device"))
+    asked = rf"(?<![\w.]){owner}(?:\.device)?(?:\.type)?\s*(?:==|!=|in\b|not in\b)\s*[(\[{{]?\s*[\"'](?!cpu[\"'])"
+    return re.search(rf"{asked}|(?<![\w.]){owner}\.is_(?!cuda|cpu)\w+", file.text[start:end]) is not None
 
 
 def _states_requirement(file: File, node: cst.BaseExpression) -> bool:

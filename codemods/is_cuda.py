@@ -19,6 +19,7 @@ Fix safety: unsafe. Other accelerators take the branch, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -26,7 +27,10 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.availability import dependants
-from codemods.device_comparison import UNSAFE
+from codemods.device_comparison import SETTINGS, UNSAFE
+
+OWN = re.compile(r"def is_cuda\b|\.is_cuda\s*(?::[^=\n]+)?=(?!=)")
+"""An `is_cuda` that the file makes itself."""
 
 
 @rule("AGN304", "is_cuda")
@@ -34,6 +38,9 @@ def check(node: cst.Attribute, file: File) -> Iterator[Finding]:
     if node.attr.value != "is_cuda":
         return
     message = "`.is_cuda` asks for CUDA; `.device.type` tells accelerators from the CPU"
+    if SETTINGS.search(file.source(node.value)) or OWN.search(file.text):
+        yield Finding(node, f"{message}, if this is a tensor")
+        return
     _, together = dependants(file, node)
     branch = [part for part in together if isinstance(part, cst.BaseSuite)]
     start, end = file.span(branch[0]) if branch else (0, 0)

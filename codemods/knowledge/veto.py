@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -20,6 +21,10 @@ LIBRARY = "CUDAExecutionProvider"
 """How ONNX Runtime is told to use CUDA."""
 
 
+FAILS = re.compile(r"raises\w*\(\s*AssertionError|raises\w*\(.*CUDA|raises\w*\(.*cuda", re.DOTALL | re.IGNORECASE)
+PATCHED = re.compile(
+    r"(?:setattr|object|delattr)\(\s*torch\.cuda\s*,\s*[\"'](\w+)|^[ \t]*torch\.cuda\.(\w+)\s*=(?!=)", re.MULTILINE
+)
 OLD = re.compile(r"\bhasattr\(\w+, [\"']accelerator[\"']\)")
 OWN = re.compile(r"\bis_(?:torch_)?cuda(?:_available)?\(\)")
 """The project's own question for CUDA."""
@@ -38,9 +43,15 @@ def veto(file: File, node: cst.CSTNode) -> str:
     """
     if package := _kernels(file):
         return f"this file is for CUDA: it needs `{package}`"
+    if any(f"torch.cuda.{name}" in file.source(node) for name in _patched(file)):
+        return "this file puts something else in the place of this function of CUDA"
     below = node
     for above in file.ancestors(node):
         match above:
+            case cst.With(items=items) if any(FAILS.search(file.source(item)) for item in items):
+                return "this expects an error of CUDA's"
+            case cst.Try(body=body, handlers=handlers) if below is body and _finds_out(file, body, handlers):
+                return "this finds out whether CUDA works"
             case cst.If(test=test, body=body) | cst.IfExp(test=test, body=body) if below is body and _is_own(
                 file, test
             ):
@@ -66,6 +77,27 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 return f"`{LIBRARY}` beside it means CUDA"
         below = above
     return ""
+
+
+def _patched(file: File) -> set[str]:
+    """The functions of `torch.cuda` that a file replaces by their objects."""
+    if "patched" not in file.facts:
+        found = PATCHED.findall(file.text)
+        file.facts["patched"] = {name for names in found for name in names if name}
+    return file.facts["patched"]
+
+
+def _finds_out(file: File, body: cst.BaseSuite, handlers: Sequence[cst.ExceptHandler]) -> bool:
+    """Whether a few statements are tried, and the answer is no if one of them fails."""
+    tried = file.suite(body)
+    answers = [file.suite(one.body)[:1] for one in handlers]
+    return 0 < len(tried) <= 3 and any(
+        isinstance(line, (ast.Return, ast.Assign))
+        and isinstance(line.value, (ast.Constant, ast.UnaryOp))
+        and ast.unparse(line.value) in ("False", "None", "0", "-1", "'cpu'")
+        for lines in answers
+        for line in lines
+    )
 
 
 def _has_siblings(file: File, method: cst.FunctionDef) -> bool:
