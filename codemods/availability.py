@@ -35,7 +35,7 @@ from agnostic.tree import children
 from codemods.knowledge.guard import leaves, naming_cuda
 from codemods.knowledge.ladder import vendors
 from codemods.knowledge.spell import spell
-from codemods.knowledge.uses import call_of, is_reference
+from codemods.knowledge.uses import call_of, is_reference, patches
 
 SWITCH = re.compile(r"\b(?:torch\.backends\.cud|cudnn\.)[\w.]*")
 SKIPS = re.compile(r"(skipif|skipIf|skipUnless)$")
@@ -60,7 +60,7 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
             return
     text, edits = spell(file, "torch.accelerator.is_available", node)
     unsafe, together = dependants(file, call or node)
-    together = (*together, *naming_cuda(file, node))
+    together = (*together, *naming_cuda(file, node), *patches(file, "torch.cuda.is_available"))
     unsafe = unsafe or _means_cuda(file, node)
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
     statement = file.statement(node)

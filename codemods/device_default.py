@@ -42,7 +42,7 @@ from codemods.knowledge.device import type_expression
 from codemods.knowledge.hoist import above_comments, device_at
 from codemods.knowledge.profile import own_imports
 from codemods.knowledge.slots import slot_of
-from codemods.knowledge.spell import root
+from codemods.knowledge.spell import root, torch_import
 
 ADVICE = "decide when it runs, with torch.accelerator.current_accelerator(check_available=True)"
 UNSAFE = "a default is part of an interface, and others may read it"
@@ -99,6 +99,9 @@ def _parameter(file: File, parameter: cst.Param, text: str) -> tuple[Edit, ...]:
     function = next(one for one in file.ancestors(parameter) if isinstance(one, (cst.FunctionDef, cst.Lambda)))
     if not isinstance(function, cst.FunctionDef) or not isinstance(function.body, cst.IndentedBlock):
         return ()
+    _, statement = torch_import(file, file.module)
+    if statement is not None and not isinstance(file.parent(statement), cst.Module):
+        return ()  # the function may have to do without torch
     assert parameter.default is not None
     edits = [file.replace(parameter.default, "None")]
     annotation = parameter.annotation.annotation if parameter.annotation is not None else None

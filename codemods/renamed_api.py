@@ -69,7 +69,7 @@ from codemods.knowledge.device_module import device_module, too_new
 from codemods.knowledge.guard import asks_for_cuda
 from codemods.knowledge.portable import guarded
 from codemods.knowledge.spell import spell
-from codemods.knowledge.uses import call_of, sources, use
+from codemods.knowledge.uses import call_of, patches, sources, use
 
 MODULES = version("2.6")
 """The torch that has both `torch.get_device_module` without an argument and `torch.accelerator.is_available`."""
@@ -96,10 +96,10 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
             yield Finding(node, message)
             return
     edits = (*edits, file.replace(node, text))
-    together: tuple[cst.CSTNode, ...] = ()
+    together = patches(file, entry.name)
     if call := call_of(file, node):
         edits += () if too_new(file, entry) else tuple(_positional(file, call))
-        together = (*sources(file, call), *_loop(file, call))
+        together += (*sources(file, call), *_loop(file, call))
         raises = entry.cpu == "{}" and isinstance(file.parent(call), cst.Subscript)  # nothing is in it
         if (entry.cpu and not raises) or (entry.skip and file.is_statement(call)):
             guard, before = guarded(file, call, entry.cpu)

@@ -16,7 +16,7 @@ from codemods.knowledge.device import Device, Kind, expression, project_device, 
 from codemods.knowledge.guard import implies
 from codemods.knowledge.profile import guess, own_imports
 from codemods.knowledge.scope import in_scope
-from codemods.knowledge.spell import import_edit, root
+from codemods.knowledge.spell import import_edit, root, torch_import
 
 SITE = re.compile(
     r"^(?![ \t]*(?:#|from|import)\b).*?(?:\.cuda\b|[\"']cuda|[\"']nccl"
@@ -57,8 +57,11 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
     write = type_expression if kind == "type" else expression
     usual = "device_type" if kind == "type" else "device"
     place = _place_in_function(file, node)
+    if place is None and file.function(node) is not None and _block_with_torch(file, node) is not None:
+        return Device(f"({expression(file, node, torch)})", "device", too_early(file), edits, torch)
     if place is None:
-        name = _free_name((usual, usual.upper(), "ACCELERATOR"), _bound_names(file))
+        hidden = {usual} if _hides(file, node) else set()
+        name = _free_name((usual, usual.upper(), "ACCELERATOR"), _bound_names(file) | hidden)
         return Device(
             name,
             kind,
@@ -72,6 +75,12 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
     if isinstance(place, (cst.FunctionDef, cst.ClassDef)):
         line += file.newline
     return Device(name, kind, too_early(file), (*edits, Edit(at, at, line)), torch)
+
+
+def _hides(file: File, node: cst.CSTNode) -> bool:
+    """Whether a later statement of the function around a node may get a device of its own, under the usual name."""
+    function = _outermost(file, node)
+    return function is not None and any(row > file.line(node) for row in _within(file, function.body, _sites(file)))
 
 
 def above_comments(file: File, row: int) -> int:
@@ -142,7 +151,10 @@ def _place_in_function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
     if function is None or not isinstance(function.body, cst.IndentedBlock):
         return None
     block, sites = function.body, _within(file, function.body, _sites(file))
-    if len(sites) < len(_sites(file)) and not file.profile.late_devices and not _is_library(file):
+    start = _block_with_torch(file, node)
+    if start is not None:
+        block, sites = start, [row for row in _within(file, start, sites) if row >= _row_of_torch(file, node)]
+    elif len(sites) < len(_sites(file)) and not file.profile.late_devices and not _is_library(file):
         return None
     while True:
         first = next((one for one in block.body if _within(file, one, sites)), None)
@@ -157,6 +169,26 @@ def _place_in_function(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
         if not implies(file, first.test) or any(site not in header and site not in inner for site in sites):
             return first
         block, sites = first.body, inner
+
+
+def _row_of_torch(file: File, node: cst.CSTNode) -> int:
+    """The line that imports torch for a node."""
+    _, statement = torch_import(file, node)
+    return file.line(statement) if statement is not None and file.function(statement) is not None else 0
+
+
+def _block_with_torch(file: File, node: cst.CSTNode) -> cst.IndentedBlock | None:
+    """The block in which `torch` is certainly there; None if it is so in the whole file.
+
+    That is the one with the import, if it stands in a function, and the innermost one if the file does without torch.
+    """
+    _, statement = torch_import(file, node)
+    home = file.parent(statement) if statement is not None else None
+    if home is None or isinstance(home, cst.Module):
+        return None
+    if isinstance(home, cst.IndentedBlock) and home in file.ancestors(node):
+        return home
+    return next((one for one in file.ancestors(node) if isinstance(one, cst.IndentedBlock)), None)
 
 
 def _within(file: File, node: cst.CSTNode, sites: list[int]) -> list[int]:

@@ -7,18 +7,33 @@ import ast
 import libcst as cst
 
 from agnostic.file import File
+from agnostic.names import Binding
 from agnostic.rule import Edit
 
 
 def root(file: File, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:
     """The name by which `torch` can be reached at a node, and the import to add if there is none."""
+    name, statement = torch_import(file, node)
+    return name, () if statement is not None else (import_edit(file, "import torch"),)
+
+
+def torch_import(file: File, node: cst.CSTNode) -> tuple[str, cst.CSTNode | None]:
+    """The name of `torch` at a node and the statement that imports it; None if nothing does.
+
+    An optional import counts, be it `torch = None` where it fails.
+    """
     seen = set()
     for scope in file.names.visible(node):
         for name, bindings in file.names.bound_in(scope).items():
-            if name not in seen and {binding.origin for binding in bindings} == {"torch"}:
-                return name, ()
+            origins = {one.origin for one in bindings if not _is_none(one)}
+            if name not in seen and origins == {"torch"}:
+                return name, next(file.statement(one.node) for one in bindings if one.origin)
             seen.add(name)
-    return "torch", (import_edit(file, "import torch"),)
+    return "torch", None
+
+
+def _is_none(binding: Binding) -> bool:
+    return isinstance(binding.value, cst.Name) and binding.value.value == "None"
 
 
 def spell(file: File, name: str, node: cst.CSTNode) -> tuple[str, tuple[Edit, ...]]:

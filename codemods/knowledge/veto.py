@@ -10,6 +10,7 @@ import libcst as cst
 
 from agnostic.file import File
 from codemods.knowledge.ladder import vendors
+from codemods.knowledge.spell import torch_import
 
 SCRIPTED = {"torch.jit.script", "torch.jit.script_method", "torch.jit.export"}
 CUDA_CLASS = re.compile(
@@ -43,6 +44,8 @@ def veto(file: File, node: cst.CSTNode) -> str:
     """
     if package := _kernels(file):
         return f"this file is for CUDA: it needs `{package}`"
+    if not _has_torch(file, node):
+        return "`torch` is not there yet, for type checkers only, or something else"
     if any(f"torch.cuda.{name}" in file.source(node) for name in _patched(file)):
         return "this file puts something else in the place of this function of CUDA"
     below = node
@@ -77,6 +80,37 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 return f"`{LIBRARY}` beside it means CUDA"
         below = above
     return ""
+
+
+def _has_torch(file: File, node: cst.CSTNode) -> bool:
+    """Whether the import of torch that counts at a node has run when the node is reached."""
+    _, statement = torch_import(file, node)
+    home = file.parent(statement) if statement is not None else None
+    if statement is None:
+        return not _does_without(file) and not any(
+            "torch" in file.names.bound_in(one) for one in file.names.visible(node)
+        )
+    if home is None or isinstance(home, cst.Module):
+        return True
+    guard = file.parent(home)
+    if isinstance(guard, cst.If) and file.source(guard.test).endswith("TYPE_CHECKING"):
+        return False
+    local = file.function(statement)
+    return local is None or (home in file.ancestors(node) and file.line(statement) <= file.line(node))
+
+
+def _does_without(file: File) -> bool:
+    """Whether a file imports torch in functions only, so that it must not do so for all."""
+    if "lazy torch" not in file.facts:
+        imports = [one for one in file.syntax if isinstance(one, (ast.Import, ast.ImportFrom)) and _is_torch(one)]
+        always = {id(one) for one in file.ast.body}
+        file.facts["lazy torch"] = bool(imports) and not any(id(one) in always for one in imports)
+    return file.facts["lazy torch"]
+
+
+def _is_torch(statement: ast.Import | ast.ImportFrom) -> bool:
+    names = [one.name for one in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+    return any(name.partition(".")[0] == "torch" for name in names)
 
 
 def _patched(file: File) -> set[str]:
