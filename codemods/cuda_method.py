@@ -78,22 +78,45 @@ def check(call: cst.Call, file: File) -> Iterator[Finding]:
         return
     device = device_at(file, call)
     index = argument(call, 0, "device")
+    word = "device=" if _is_storage(file, receiver) else ""
     edits = (*device.edits, file.replace(method, "to"))
     message = "`.cuda()` works on CUDA only; use `.to(device)`"
     if index is None:
-        yield Finding(call, message, (*edits, file.insert_argument(call, device.text)), device.unsafe)
+        yield Finding(call, message, (*edits, file.insert_argument(call, word + device.text)), device.unsafe)
     elif isinstance(index.value, cst.Name) and index.value.value == "None":
-        yield Finding(call, message, (*edits, file.replace(index, device.text)), device.unsafe)
+        yield Finding(call, message, (*edits, file.replace(index, word + device.text)), device.unsafe)
     elif isinstance(index.value, cst.Integer):
-        yield Finding(call, message, (*edits, file.replace(index, device.at(index.value.value))), device.unsafe)
+        yield Finding(call, message, (*edits, file.replace(index, word + device.at(index.value.value))), device.unsafe)
     elif INDEX.search(name := file.source(index.value)):
         where = device.at(name)
         if "gpu" in name and _may_be_none(file, index.value):
             where = f"{device.text} if {name} is None else {where}"
-        yield Finding(call, message, (*edits, file.replace(index, where)), device.unsafe or NUMBER)
+        yield Finding(call, message, (*edits, file.replace(index, word + where)), device.unsafe or NUMBER)
     else:
         edits = () if _defaults_to_none(file, index.value) else (file.replace(method, "to"),)
         yield Finding(call, message, edits, "`.cuda(None)` moves and `.to(None)` does not")
+
+
+def _is_storage(file: File, receiver: cst.BaseExpression) -> bool:
+    """Whether it is a storage, whose `to` takes keywords only: what a `map_location` gets, or `x.untyped_storage()`."""
+    match receiver:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method))):
+            return method.endswith("storage")
+        case cst.Name(name):
+            owners = [file.parent(file.parent(one.node) or one.node) for one in file.bindings(receiver)]
+            return name == "storage" or any(_loads(file, owner) for owner in owners)
+    return False
+
+
+def _loads(file: File, function: cst.CSTNode | None) -> bool:
+    """Whether a function is given to `torch.load` as its `map_location`."""
+    match function:
+        case cst.Lambda():
+            arg = file.parent(function)
+            return isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "map_location"
+        case cst.FunctionDef(name=cst.Name(name)):
+            return re.search(rf"\bmap_location\s*=\s*{name}\b", file.text) is not None
+    return False
 
 
 def _defaults_to_none(file: File, device: cst.BaseExpression) -> bool:

@@ -152,7 +152,8 @@ def _adds_index(file: File, node: cst.CSTNode, subject: cst.BaseExpression) -> b
     for above in file.ancestors(node):
         if isinstance(above, cst.If):
             stores = [one for line in file.suite(above.body) for one in ast.walk(line) if isinstance(one, ast.Assign)]
-            return any(ast.unparse(one.targets[0]) == file.source(subject) for one in stores)
+            name = file.source(subject).removesuffix(".type")
+            return any(ast.unparse(one.targets[0]) == name for one in stores)
     return False
 
 

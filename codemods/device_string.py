@@ -182,6 +182,8 @@ def _is_compared(file: File, device: cst.BaseExpression) -> bool:
         match above:
             case cst.Comparison() | cst.Attribute(attr=cst.Name("index")):
                 return True
+            case cst.DictElement(key=key) if file.inside(device, key):
+                return True
             case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name.startswith("assert"):
                 return True
             case cst.Arg() | cst.Call() if file.parent(device) is above or whole_device(file, device) is above:

@@ -70,7 +70,7 @@ def check(node: cst.FormattedString | cst.SimpleString, file: File) -> Iterator[
     slot = slot_of(file, whole)
     if slot.kind == "text":
         return
-    file.claim(node)
+    file.claim(*node.parts[:1] if isinstance(node, cst.FormattedString) else (node,))  # the index is another matter
     message = "this device string is CUDA only; build it from the accelerator's type"
     if slot.kind in ("report", "default") or not _fits(file, whole, index):
         yield Finding(whole, message)
