@@ -19,7 +19,6 @@ Fix safety: unsafe. Other accelerators take the branch, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -28,17 +27,16 @@ from agnostic.file import File
 from agnostic.rule import Finding, rule
 from codemods.availability import dependants
 from codemods.device_comparison import SETTINGS, UNSAFE
-
-OWN = re.compile(r"def is_cuda\b|\.is_cuda\s*(?::[^=\n]+)?=(?!=)")
-"""An `is_cuda` that the file makes itself."""
+from codemods.knowledge.guard import OWN_IS_CUDA
+from codemods.knowledge.uses import call_of
 
 
 @rule("AGN304", "is_cuda")
 def check(node: cst.Attribute, file: File) -> Iterator[Finding]:
-    if node.attr.value != "is_cuda":
-        return
+    if node.attr.value != "is_cuda" or isinstance(file.parent(node), cst.AssignTarget) or call_of(file, node):
+        return  # what is set or called is no property of a tensor
     message = "`.is_cuda` asks for CUDA; `.device.type` tells accelerators from the CPU"
-    if SETTINGS.search(file.source(node.value)) or OWN.search(file.text):
+    if SETTINGS.search(file.source(node.value)) or OWN_IS_CUDA.search(file.text):
         yield Finding(node, f"{message}, if this is a tensor")
         return
     _, together = dependants(file, node)

@@ -12,6 +12,8 @@ import libcst as cst
 from agnostic.file import File
 
 AVAILABLE = {"torch.cuda.is_available", "torch.accelerator.is_available"}
+OWN_IS_CUDA = re.compile(r"def is_cuda\b|\.is_cuda\s*(?::[^=\n]+)?=(?!=)")
+"""An `is_cuda` that a file makes itself, and that may mean anything."""
 COUNTS = {"torch.cuda.device_count", "torch.accelerator.device_count"}
 REQUIRES = re.compile(
     r"requires?_(cuda|gpu|torch_gpu|torch_accelerator|accelerator|non_cpu|multi_accelerator|torch_multi_gpu)"
@@ -69,7 +71,7 @@ def implies(file: File, test: cst.BaseExpression, truth: bool = True, asked: fro
             return True  # as far as its other values say so
         case cst.Name(name):
             return _all_imply(file, [binding.value for binding in file.bindings(test)], truth, asked | {name})
-        case cst.Attribute(attr=cst.Name("is_cuda")):
+        case cst.Attribute(attr=cst.Name("is_cuda")) if not OWN_IS_CUDA.search(file.text):
             return truth
         case cst.Attribute(value=cst.Name()) if (attribute := file.source(test)) not in asked:
             return _all_imply(file, set_to(file, test), truth, asked | {attribute})
