@@ -78,9 +78,14 @@ def _hoisted(file: File, node: cst.CSTNode) -> Device:
 
 
 def _hides(file: File, node: cst.CSTNode) -> bool:
-    """Whether a later statement of the function around a node may get a device of its own, under the usual name."""
-    function = _outermost(file, node)
-    return function is not None and any(row > file.line(node) for row in _within(file, function.body, _sites(file)))
+    """Whether a later line of the function around a node may get a device of its own, under the usual name.
+
+    That is so for a node on a line that does not look as if it needed one.
+    """
+    function, row = _outermost(file, node), file.line(node)
+    if function is None or row in _sites(file):
+        return False
+    return any(site > row for site in _within(file, function.body, _sites(file)))
 
 
 def above_comments(file: File, row: int) -> int:
