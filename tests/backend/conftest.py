@@ -120,7 +120,7 @@ def run_python():
             env={**os.environ, "PYTHONPATH": path, **environment},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
         )
 
     return run
