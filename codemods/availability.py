@@ -170,7 +170,7 @@ def _classes(file: File, body: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """
     start, end = file.span(body)
     rows = range(file.line_at(start), file.line_at(max(start, end - 1)) + 1)
-    called = {name for row in rows for name in re.findall(r"\b([A-Z]\w+)\(", file.text_of_line(row))}
+    called = {name for row in rows for name in re.findall(r"\b(_*[A-Z]\w+)\(", file.text_of_line(row))}
     for name in sorted(called):
         for binding in file.names.bound_in(file.module).get(name, ()):
             if isinstance(binding.node, cst.ClassDef) and not file.inside(body, binding.node):

@@ -64,7 +64,7 @@ import libcst as cst
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
 from codemods.knowledge.device import expression, project_device, type_expression
-from codemods.knowledge.guard import has_accelerator
+from codemods.knowledge.guard import has_accelerator, naming_cuda
 from codemods.knowledge.hoist import device_at, too_early
 from codemods.knowledge.portable import OPEN
 from codemods.knowledge.profile import guess, out_of_reach, own_imports
@@ -115,7 +115,7 @@ def check(literal: cst.SimpleString, file: File) -> Iterator[Finding]:
             text = f"({text})"
         edits = (*edits, *own_imports(file, text, literal), file.replace(literal, text))
         unsafe = unsafe or out_of_reach(file, text, literal)
-        yield Finding(literal, message, edits, unsafe or first_index(file, index))
+        yield Finding(literal, message, edits, unsafe or first_index(file, index), tuple(naming_cuda(file, literal)))
     elif slot.kind in ("device", "type"):
         device = device_at(file, literal)
         if slot.kind == "type" and device.kind != "type":  # the project's own word for the type is shorter

@@ -155,6 +155,8 @@ def _kernels(file: File) -> str:
             match statement:
                 case ast.Import(names=aliases):
                     names += [alias.name for alias in aliases]
+                case ast.ImportFrom(module="numba", names=aliases):
+                    names += [alias.name for alias in aliases]
                 case ast.ImportFrom(module=str(module), level=0):
                     names.append(module)
         file.facts["kernels"] = next((name for name in names if name.partition(".")[0] in KERNELS), "")
