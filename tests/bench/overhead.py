@@ -4,6 +4,10 @@
 
 Training steps of the two devices alternate, so that a noisy machine disturbs both alike; the ratio is that of
 the medians. The cost of `import torch` is the difference of the medians of alternating child processes.
+
+PyTorch runs the backward pass of an accelerator in a thread of that device's own, that of the CPU in the caller's.
+Where a virtual machine is slow to wake a second core, that hand-over takes up to half of a tiny step, in some
+processes and not in others. With `--threads 1` everything therefore shares one core; with more, nothing is pinned.
 """
 
 import argparse
@@ -79,6 +83,8 @@ def main():
     import torch
 
     torch.set_num_threads(options.threads)
+    if options.threads == 1:
+        os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     for name in SIZES:
         rounds = options.rounds * 5 if name.startswith("tiny") else options.rounds
         cpu, neuron = compare(name, rounds)
