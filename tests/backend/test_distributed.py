@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("distributed_program.py")
 
-
-def torchrun(*arguments):
+def torchrun(program, backend):
     """What each rank reported."""
     result = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(PROGRAM), *arguments],
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", program, backend],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
+        cwd=Path(__file__).parent,
         capture_output=True,
         text=True,
         timeout=300,
@@ -28,12 +27,12 @@ def torchrun(*arguments):
 
 @pytest.fixture(scope="module")
 def collectives():
-    return torchrun("collectives", "neuron")
+    return torchrun("distributed_collectives.py", "neuron")
 
 
 @pytest.fixture(scope="module")
 def training():
-    return torchrun("training", "cpu:gloo,neuron:neuron")
+    return torchrun("distributed_training.py", "cpu:gloo,neuron:neuron")
 
 
 COLLECTIVES = {

@@ -6,8 +6,8 @@ Training steps of the two devices alternate, so that a noisy machine disturbs bo
 the medians. The cost of `import torch` is the difference of the medians of alternating child processes.
 
 PyTorch runs the backward pass of an accelerator in a thread of that device's own, that of the CPU in the caller's.
-Where a virtual machine is slow to wake a second core, that hand-over takes up to half of a tiny step, in some
-processes and not in others. With `--threads 1` everything therefore shares one core; with more, nothing is pinned.
+With two cores for the two threads, a tiny step took up to half longer in some processes and nothing in others; on
+one core it does not vary so. With `--threads 1` everything therefore shares one core; with more, nothing is pinned.
 """
 
 import argparse
