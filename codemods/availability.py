@@ -23,6 +23,7 @@ attribute.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -64,14 +65,31 @@ def check(node: cst.Attribute | cst.Name, file: File) -> Iterator[Finding]:
     unsafe = unsafe or _means_cuda(file, node)
     message = "`torch.cuda.is_available` asks for CUDA; use `torch.accelerator.is_available` (torch 2.7)"
     statement = file.statement(node)
-    several = isinstance(statement, cst.SimpleStatementLine) and len(vendors(file.source(statement))) > 1
-    if file.torch < version("2.6") or several or _guards_switches(file, statement) or _says_cuda(file, node):
+    if (
+        file.torch < version("2.6")
+        or _is_one_of_several(file, node, statement)
+        or guards_switches(file, statement)
+        or _says_cuda(file, node)
+    ):
         yield Finding(node, message)
     else:
         yield Finding(node, message, (*edits, file.replace(node, text)), unsafe, together)
 
 
-def _guards_switches(file: File, statement: cst.CSTNode) -> bool:
+def _is_one_of_several(file: File, node: cst.CSTNode, statement: cst.CSTNode) -> bool:
+    """Whether other vendors are asked for beside CUDA, in the same condition or after a variable with the answer."""
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(cst.Name(name))])]):
+            for one in file.syntax:
+                match one:
+                    case ast.If(test=ast.Name(id=asked), orelse=[ast.If(test=other)]) if asked == name:
+                        if vendors(ast.unparse(other)) - {"cuda"}:
+                            return True
+    whole = statement if isinstance(statement, cst.SimpleStatementLine) else _whole(file, node)
+    return len(vendors(file.source(whole))) > 1
+
+
+def guards_switches(file: File, statement: cst.CSTNode) -> bool:
     """Whether all that is CUDA's in a branch are switches of CUDA libraries, which nothing else needs."""
     if not isinstance(statement, cst.If):
         return False

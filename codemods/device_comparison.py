@@ -45,7 +45,7 @@ import libcst as cst
 
 from agnostic.file import File
 from agnostic.rule import Edit, Finding, rule
-from codemods.availability import dependants, is_about_cuda
+from codemods.availability import dependants, guards_switches, is_about_cuda
 from codemods.device_string import imports_torch
 from codemods.knowledge.guard import is_not_none, leaves
 from codemods.knowledge.hoist import TESTS, device_at
@@ -132,6 +132,8 @@ def _finding(file: File, node: cst.BaseExpression, edits: tuple[Edit, ...], subj
         or _may_be_none(file, subject)
         or _adds_index(file, node, subject)
         or _is_one_of_several(file, node, subject)
+        or _names_others(file, node, subject)
+        or guards_switches(file, file.statement(node))
     ):
         return Finding(node, MESSAGE)
     _, together = dependants(file, node)
@@ -162,14 +164,34 @@ def _is_one_of_several(file: File, node: cst.CSTNode, subject: cst.BaseExpressio
     test = next((above for above in file.ancestors(node) if isinstance(above, (cst.If, cst.IfExp))), None)
     if test is None:
         return False
-    start = file.span(test.body)[1]
-    end = file.span(test)[1]
-    block = file.parent(test)
-    if isinstance(test, cst.If) and leaves(file, test.body) and isinstance(block, (cst.IndentedBlock, cst.Module)):
-        end = file.span(block)[1]
+    # A choice between two values counts its own question, too, so that it is reported and stays.
+    later = _otherwise(file, test) if isinstance(test, cst.If) else file.source(test)
     owner = re.escape(file.source(subject).removesuffix(".type").removesuffix(".device"))
     asked = rf"(?<![\w.]){owner}(?:\.device)?(?:\.type)?\s*(?:==|!=|in\b|not in\b)\s*[(\[{{]?\s*[\"'](?!cpu[\"'])"
-    return re.search(rf"{asked}|(?<![\w.]){owner}\.is_(?!cuda|cpu)\w+", file.text[start:end]) is not None
+    return re.search(rf"{asked}|(?<![\w.]){owner}\.is_(?!cuda|cpu)\w+", later) is not None
+
+
+def _names_others(file: File, node: cst.CSTNode, subject: cst.BaseExpression) -> bool:
+    """Whether what is done without CUDA goes by the name of the device: `f"MULTI_{device_type.upper()}"`."""
+    test = file.statement(node)
+    name = re.escape(file.source(subject))
+    spelled = rf"(?<![\w.]){name}\.(?:upper|capitalize|title)\("
+    return isinstance(test, cst.If) and re.search(spelled, _otherwise(file, test)) is not None
+
+
+def _otherwise(file: File, test: cst.If) -> str:
+    """The code that runs where a test does not hold, with what follows a branch that leaves.
+
+    It is read as text, since a statement without CUDA in it is not parsed.
+    """
+    row = file.line(test)
+    own = next(one for one in file.syntax if isinstance(one, ast.If) and one.lineno == row)
+    block = file.parent(test)
+    rest: list[ast.stmt] = []
+    if leaves(file, test.body) and isinstance(block, (cst.IndentedBlock, cst.Module)):
+        around = file.ast.body if isinstance(block, cst.Module) else file.suite(block)
+        rest = [one for one in around if one.lineno > row]
+    return "\n".join(ast.unparse(one) for one in (*own.orelse, *rest))
 
 
 def _states_requirement(file: File, node: cst.BaseExpression) -> bool:

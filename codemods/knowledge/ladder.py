@@ -22,8 +22,8 @@ DEVICE = re.compile(
 )
 """What a branch does with its device."""
 KINDS = "cuda|xpu|mps|npu|hpu|mlu|musa|mtia|xla|tpu|neuron|sdaa"
-VENDOR = re.compile(rf"\b({KINDS})\b|\bis_(?:torch_)?({KINDS})(?:_\w*)?available\b")
-"""A kind of device that a condition asks for: `torch.xpu`, `"mps"`, `is_npu_available`."""
+VENDOR = re.compile(rf"\b({KINDS})\b|\b(?:\w+_)?({KINDS})(?:_\w*)?_available\b")
+"""A kind of device that a condition asks for: `torch.xpu`, `"mps"`, `is_npu_available`, `has_xpu_available`."""
 
 
 def vendors(text: str) -> set[str]:

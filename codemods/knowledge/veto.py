@@ -59,6 +59,10 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 file, test
             ):
                 return f"`{file.source(test)}` asks for CUDA"
+            case cst.If(test=test, body=body) | cst.IfExp(test=test, body=body) if below is body and (
+                others := _others(file, test)
+            ):
+                return f"this is for {' and '.join(sorted(others))}, beside CUDA"
             case cst.If(test=test, orelse=cst.Else() as rest) | cst.IfExp(test=test, orelse=rest) if below is rest:
                 if OLD.search(file.source(test)):
                     return "this is for a torch without `torch.accelerator`"
@@ -72,6 +76,8 @@ def veto(file: File, node: cst.CSTNode) -> str:
                 return f"`{name}` is the implementation for CUDA, by its name"
             case cst.FunctionDef(name=cst.Name("cuda")) if _has_siblings(file, above):
                 return "`cuda` is about CUDA by its name, beside a way to other devices"
+            case cst.FunctionDef(name=cst.Name(name)) if other := _counterpart(file, name):
+                return f"`{name}` is about CUDA, beside `{other}`"
             case cst.If(test=test, body=body) if below is body and file.source(test).endswith("TYPE_CHECKING"):
                 return "type checkers read this, and it never runs"
             case cst.With(items=items) if any("fake" in file.source(item).lower() for item in items):
@@ -145,6 +151,22 @@ def _has_siblings(file: File, method: cst.FunctionDef) -> bool:
 def _is_own(file: File, test: cst.BaseExpression) -> bool:
     text = file.source(test)
     return OWN.search(text) is not None and re.search(r"\b(?:not|or)\b", text) is None
+
+
+def _counterpart(file: File, name: str) -> str:
+    """The function of a file that does for another vendor what one does for GPUs: `need_two_xpus` to `need_two_gpus`."""
+    if not re.search("gpu|cuda", name):
+        return ""
+    names = "|".join(re.escape(re.sub("gpu|cuda", vendor, name)) for vendor in ("xpu", "npu", "hpu", "mps"))
+    found = re.search(rf"^[ \t]*def ({names})\(", file.text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _others(file: File, test: cst.BaseExpression) -> set[str]:
+    """The kinds of device other than CUDA that a branch is for, by the project's own question for them."""
+    text = file.source(test)
+    asked = vendors(text) if re.search(r"\w_available\(", text) else set()
+    return set() if "cuda" in asked or re.search(r"\b(?:not|or)\b", text) else asked
 
 
 def _kernels(file: File) -> str:
